@@ -1,0 +1,47 @@
+# Every target sets up what it needs. Two environments: .venv for the library and its tests,
+# .venv-torch for what is compared with torch and BoTorch.
+PYTHON ?= python3
+CORE := .venv/.ready
+TORCH := .venv-torch/.ready
+PIP := -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test test-torch lint bench-engine format clean
+
+demo: $(CORE)  ## minimise a 100-dimensional problem and draw the run
+	.venv/bin/transect demo --out demo.png
+
+test: $(CORE)  ## all tests that need no torch
+	.venv/bin/python -m pytest -n auto -m "not torch"
+
+test-torch: $(TORCH)  ## tests against torch, GPyTorch and BoTorch
+	.venv-torch/bin/python -m pytest -m torch tests
+
+lint: $(CORE)  ## style, types, and which module may import which
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	.venv/bin/python tests/test_architecture.py
+
+bench-engine: $(TORCH)  ## speed beside BoTorch; prints one JSON object
+	.venv-torch/bin/python benchmarks/engine.py
+
+format: $(CORE)
+	.venv/bin/ruff check --fix .
+	.venv/bin/ruff format .
+
+clean:
+	rm -rf .venv .venv-torch demo.png
+
+$(CORE): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	.venv/bin/python $(PIP) --upgrade pip
+	.venv/bin/python $(PIP) --editable '.[plot]' --group dev
+	touch $@
+
+# torch first and alone: 2.13.0 is the build without CUDA where one is at hand
+$(TORCH): pyproject.toml constraints.txt benchmarks/requirements.txt
+	$(PYTHON) -m venv .venv-torch
+	.venv-torch/bin/python $(PIP) --upgrade pip
+	.venv-torch/bin/python $(PIP) torch==2.13.0
+	.venv-torch/bin/python $(PIP) --editable '.[torch]' --requirement benchmarks/requirements.txt
+	touch $@

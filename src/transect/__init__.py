@@ -1,0 +1,39 @@
+"""transect: Bayesian optimisation of expensive functions of 20 to 5000 and more variables.
+
+Every algorithm here is a way to choose subspaces; one engine finds the best acquisition
+value on all of them.
+"""
+
+from __future__ import annotations
+
+from .acquisition import UCB, LogEI
+from .box import Box
+from .fit import Surrogate
+from .gp import GaussianProcess, Hyperparameters
+from .kernels import RBF, Matern52
+from .loop import maximize, minimize
+from .optimizer import Optimizer, Trial
+from .strategies import GPUCB, MSUCB, RandomSearch
+from .subspace import Slices, Subspace
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "GPUCB",
+    "MSUCB",
+    "RBF",
+    "UCB",
+    "Box",
+    "GaussianProcess",
+    "Hyperparameters",
+    "LogEI",
+    "Matern52",
+    "Optimizer",
+    "RandomSearch",
+    "Slices",
+    "Subspace",
+    "Surrogate",
+    "Trial",
+    "maximize",
+    "minimize",
+]

@@ -1,0 +1,59 @@
+"""Threads: one for BLAS, ours for blocks.
+
+The matrices of a suggestion are small, and NumPy and SciPy each bring their own pool of
+BLAS threads; two spinning pools on two cores made a likelihood evaluation ten times
+slower (benchmarks/RESULTS.md). So a suggestion runs BLAS on one thread, and large jobs
+are cut into blocks that run on a few threads of ours: NumPy lets go of the interpreter
+lock in all of them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    import scipy.linalg  # noqa: F401  loads SciPy's BLAS, so that the controller sees it
+
+    return ThreadpoolController()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """BLAS on one thread inside the block; the caller's setting is restored after it."""
+    with _controller().limit(limits=1, user_api="blas"):
+        yield
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_workers(), thread_name_prefix="transect")
+
+
+def _workers() -> int:
+    """Cores this process may use, at most eight: blocks share the memory bandwidth."""
+    return min(8, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1)
+
+
+def each_block(job: Callable[[T], R], blocks: Iterable[T]) -> list[R]:
+    """``job`` of every block, in order; on several threads when there are several."""
+    items = list(blocks)
+    if len(items) < 2 or _workers() < 2:
+        return [job(item) for item in items]
+    return list(_pool().map(job, items))
+
+
+def spans(total: int, size: int) -> list[tuple[int, int]]:
+    """[start, stop) pieces of at most ``size`` that cover ``range(total)``."""
+    return [(i, min(i + size, total)) for i in range(0, total, size)]

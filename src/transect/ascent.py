@@ -1,0 +1,204 @@
+"""Bounded quasi-Newton ascent of many starting points at once.
+
+All starts move together: a round is one batched evaluation, in which every start tries
+its own next point. A start that improved enough takes the step and gets a new limited-
+memory BFGS direction on its free coordinates; one that did not shortens its step. So
+no evaluation waits for another start's line search, and the work is matrix products.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ._array import Array, like, namespace, to_host
+
+Objective = Callable[[Array, Array], tuple[Array, Array]]
+
+ARMIJO = 1e-4  # share of the predicted gain a step must achieve
+FIRST_STEP = 0.25  # length of a start's first step, as a share of the box
+SHORTEST = 1e-10  # a step this short ends the start
+
+
+@dataclass(frozen=True)
+class Ascent:
+    """Where the starts ended: points V (s, d), their values (s,), what it took."""
+
+    V: Array
+    value: Array
+    evaluations: int
+    rounds: int
+
+
+@dataclass
+class _Flight:
+    """The starts still moving. Rows of every array belong together."""
+
+    index: Array  # (s,) row in the caller's arrays
+    x: Array  # (s, d)
+    f: Array  # (s,) value, to be maximised
+    g: Array  # (s, d) gradient
+    p: Array  # (s, d) direction
+    step: Array  # (s,)
+    S: Array  # (s, memory, d) steps, newest first
+    Y: Array  # (s, memory, d) gradient changes, sign such that S·Y > 0
+    rho: Array  # (s, memory) 1 / S·Y, 0 where there is no pair
+
+    def take(self, keep: Array) -> _Flight:
+        xp = namespace(self.x)
+        return _Flight(*(xp.take(a, keep, axis=0) for a in vars(self).values()))
+
+
+def ascend(
+    objective: Objective,
+    V: Array,
+    lower: Array,
+    upper: Array,
+    *,
+    rounds: int = 100,
+    tolerance: float = 1e-9,
+    memory: int = 8,
+    deadline: float | None = None,
+) -> Ascent:
+    """Climb from every row of V (s, d) inside the box ``lower``..``upper`` (d,).
+
+    objective(points (p, d), rows (p,)) gives values (p,) and gradients (p, d); ``rows``
+    says which start each point belongs to. A start ends when a step gains less than
+    ``tolerance`` relative to 1 + |value|, when its projected gradient vanishes, after
+    ``rounds`` evaluations, or at ``deadline`` (time.perf_counter).
+    """
+    xp = namespace(V)
+    s, d = V.shape
+    x = xp.minimum(xp.maximum(V, lower), upper)
+    rows = like(V, range(s), dtype=xp.int64)
+    f, g = objective(x, rows)
+    best_x, best_f = x, f
+    evaluations, used = s, 1
+    span = upper - lower
+    zeros = xp.zeros((s, memory, d), dtype=V.dtype, **_on(V))
+    flight = _Flight(rows, x, f, g, g, f, zeros, zeros, zeros[:, :, 0])
+    flight.p, flight.step = _direction(flight, lower, upper, span)
+    while used < rounds and flight.x.shape[0] and not _late(deadline):
+        trial = flight.x + flight.step[:, None] * flight.p
+        trial = xp.minimum(xp.maximum(trial, lower), upper)
+        f_new, g_new = objective(trial, flight.index)
+        used, evaluations = used + 1, evaluations + int(trial.shape[0])
+        move = trial - flight.x
+        predicted = xp.sum(flight.g * move, axis=1)
+        accept = (f_new >= flight.f + ARMIJO * predicted) & (predicted > 0.0)
+        gain = f_new - flight.f
+        done = accept & (gain <= tolerance * (1.0 + xp.abs(f_new)))
+        flight = _advance(
+            flight, trial, f_new, g_new, move, predicted, accept, (lower, upper, span)
+        )
+        best_x, best_f = _record(best_x, best_f, flight)
+        done = done | (flight.step < SHORTEST) | (xp.sum(xp.abs(flight.p), axis=1) == 0.0)
+        if bool(xp.any(done)):
+            flight = flight.take(xp.nonzero(~done)[0])
+    return Ascent(best_x, best_f, evaluations, used)
+
+
+def _advance(
+    flight: _Flight,
+    trial: Array,
+    f_new: Array,
+    g_new: Array,
+    move: Array,
+    predicted: Array,
+    accept: Array,
+    box: tuple[Array, Array, Array],
+) -> _Flight:
+    """Take the accepted steps and give them new directions; shorten the others."""
+    xp = namespace(trial)
+    change = flight.g - g_new  # positive curvature of a maximum: move·change > 0
+    curvature = xp.sum(move * change, axis=1)
+    norm = xp.sum(change * change, axis=1)
+    keep = accept & (curvature > 1e-12 * norm)
+    yes = accept[:, None]
+
+    def push(old: Array, new: Array) -> Array:
+        shifted = xp.concat([new[:, None, ...], old[:, :-1, ...]], axis=1)
+        return xp.where(xp.reshape(keep, (-1,) + (1,) * (old.ndim - 1)), shifted, old)
+
+    rho = 1.0 / xp.where(keep, curvature, xp.ones_like(curvature))
+    moved = _Flight(
+        flight.index,
+        xp.where(yes, trial, flight.x),
+        xp.where(accept, f_new, flight.f),
+        xp.where(yes, g_new, flight.g),
+        flight.p,
+        flight.step,
+        push(flight.S, move),
+        push(flight.Y, change),
+        push(flight.rho, rho),
+    )
+    p, step = _direction(moved, *box)
+    # A rejected step: minimum of the parabola through f, its slope and f_new.
+    denominator = 2.0 * (predicted - (f_new - flight.f))
+    denominator = xp.where(denominator > 0.0, denominator, xp.ones_like(denominator))
+    shrink = xp.clip(xp.where(predicted > 0.0, predicted / denominator, 0.1), 0.1, 0.5)
+    moved.p = xp.where(yes, p, flight.p)
+    moved.step = xp.where(accept, step, flight.step * shrink)
+    return moved
+
+
+def _direction(flight: _Flight, lower: Array, upper: Array, span: Array) -> tuple[Array, Array]:
+    """L-BFGS direction (s, d) on the free coordinates, and the step to try (s,).
+
+    A coordinate at a bound whose gradient points outwards is fixed for this step
+    (Nocedal & Wright 2006, Alg. 7.4, restricted to the free coordinates).
+    """
+    xp = namespace(flight.x)
+    g, x = flight.g, flight.x
+    free = xp.astype(~(((x <= lower) & (g < 0.0)) | ((x >= upper) & (g > 0.0))), x.dtype)
+    g = g * free
+    S, Y = flight.S * free[:, None, :], flight.Y * free[:, None, :]
+    sy = xp.sum(S * Y, axis=2)  # (s, memory), on the free coordinates
+    yy = xp.sum(Y * Y, axis=2)
+    usable = (flight.rho > 0.0) & (sy > 1e-12 * yy)
+    rho = xp.where(usable, 1.0 / xp.where(usable, sy, xp.ones_like(sy)), xp.zeros_like(sy))
+    q = g
+    coefficients = []
+    for i in range(S.shape[1]):
+        c = rho[:, i] * xp.sum(S[:, i, :] * q, axis=1)
+        q = q - c[:, None] * Y[:, i, :]
+        coefficients.append(c)
+    newest = rho[:, 0] > 0.0
+    scale = xp.where(
+        newest, sy[:, 0] / xp.where(newest, yy[:, 0], xp.ones_like(c)), xp.ones_like(c)
+    )
+    p = scale[:, None] * q
+    for i in reversed(range(S.shape[1])):
+        b = rho[:, i] * xp.sum(Y[:, i, :] * p, axis=1)
+        p = p + (coefficients[i] - b)[:, None] * S[:, i, :]
+    p = p * free
+    uphill = (xp.sum(p * g, axis=1) > 0.0) & newest
+    p = xp.where(uphill[:, None], p, g)
+    # Without curvature the gradient's length means nothing: cap the step by the box.
+    longest = xp.max(xp.abs(p) / span, axis=1)
+    longest = xp.where(longest > 0.0, longest, xp.ones_like(longest))
+    step = xp.where(uphill, xp.minimum(xp.ones_like(longest), 1.0 / longest), FIRST_STEP / longest)
+    return p, step
+
+
+def _record(best_x: Array, best_f: Array, flight: _Flight) -> tuple[Array, Array]:
+    """Write the moving starts back into the caller's rows."""
+    if flight.x.shape[0] == best_x.shape[0]:
+        return flight.x, flight.f
+    best_x[flight.index, :] = flight.x
+    best_f[flight.index] = flight.f
+    return best_x, best_f
+
+
+def _late(deadline: float | None) -> bool:
+    return deadline is not None and time.perf_counter() >= deadline
+
+
+def _on(array: Array) -> dict[str, object]:
+    return {"device": array.device} if hasattr(array, "device") else {}
+
+
+def best_row(ascent: Ascent) -> int:
+    """Row of the highest value."""
+    return int(to_host(ascent.value).argmax())

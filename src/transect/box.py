@@ -1,0 +1,105 @@
+"""The search box: bounds in the user's units and the map to [-1, 1]^D."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ._array import Host
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """Lower and upper bounds (D,) in the user's units.
+
+    The library works on [-1, 1]^D; ``to_unit`` and ``from_unit`` are the only places
+    where units change.
+    """
+
+    lower: Host
+    upper: Host
+
+    @staticmethod
+    def of(bounds: Any) -> Box:
+        """From a Box, a (D, 2) array or sequence of pairs, or ``scipy.optimize.Bounds``."""
+        if isinstance(bounds, Box):
+            return bounds
+        if hasattr(bounds, "lb") and hasattr(bounds, "ub"):
+            lower, upper = np.broadcast_arrays(bounds.lb, bounds.ub)
+            pairs = np.stack([np.atleast_1d(lower), np.atleast_1d(upper)], axis=1)
+        else:
+            pairs = bounds
+        try:
+            table = np.array(pairs, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(
+                "bounds must be numbers: a (D, 2) array, a sequence of (lower, upper) pairs "
+                "or a scipy.optimize.Bounds"
+            ) from None
+        if table.ndim != 2 or table.shape[1] != 2:
+            raise ValueError(
+                f"bounds must have shape (D, 2), one (lower, upper) pair per variable; "
+                f"got shape {table.shape}"
+            )
+        if len(table) == 0:
+            raise ValueError("bounds must name at least one variable; got none")
+        bad = np.flatnonzero(~np.isfinite(table).all(axis=1))
+        if len(bad):
+            raise ValueError(f"bounds must be finite; bounds[{bad[0]}] is {_pair(table, bad[0])}")
+        bad = np.flatnonzero(table[:, 0] >= table[:, 1])
+        if len(bad):
+            raise ValueError(
+                f"bounds must have lower < upper; bounds[{bad[0]}] is {_pair(table, bad[0])}"
+            )
+        return Box(table[:, 0].copy(), table[:, 1].copy())
+
+    @property
+    def D(self) -> int:
+        return len(self.lower)
+
+    @property
+    def centre(self) -> Host:
+        return 0.5 * self.lower + 0.5 * self.upper  # halves first: no overflow at 1e308
+
+    @property
+    def half_width(self) -> Host:
+        return 0.5 * self.upper - 0.5 * self.lower
+
+    def from_unit(self, u: Host) -> Host:
+        """(..., D) in [-1, 1] to the user's units; never outside the bounds."""
+        return np.clip(self.centre + self.half_width * u, self.lower, self.upper)
+
+    def to_unit(self, x: Host) -> Host:
+        """(..., D) in the user's units to [-1, 1]."""
+        return np.clip((x - self.centre) / self.half_width, -1.0, 1.0)
+
+    def check_points(self, x: Any, name: str) -> Host:
+        """``x`` as points (k, D) inside the box, or a ValueError that names ``name``."""
+        try:
+            points = np.array(x, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"{name} must be a vector of {self.D} numbers") from None
+        points = points.reshape(1, -1) if points.ndim == 1 else points
+        if points.ndim != 2 or points.shape[1] != self.D:
+            raise ValueError(
+                f"{name} must have {self.D} coordinates, as the bounds do; got shape {np.shape(x)}"
+            )
+        outside = ~((points >= self.lower) & (points <= self.upper))  # also true for nan
+        if outside.any():
+            row, column = np.argwhere(outside)[0]
+            raise ValueError(
+                f"{name} must lie inside the bounds; coordinate {column} is "
+                f"{points[row, column]}, allowed is "
+                f"[{self.lower[column]}, {self.upper[column]}]"
+            )
+        return points
+
+    def sample(self, rng: np.random.Generator, count: int) -> Host:
+        """``count`` uniform points (count, D) in [-1, 1]^D."""
+        return rng.uniform(-1.0, 1.0, (count, self.D))
+
+
+def _pair(table: Host, row: int) -> str:
+    return f"({table[row, 0]}, {table[row, 1]})"

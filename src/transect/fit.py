@@ -1,0 +1,281 @@
+"""Hyper-parameters from data: likelihood and priors with closed-form gradients.
+
+``Surrogate`` is the recipe (kernel, one length-scale or ARD, priors, when to refit);
+``Surrogate.advance`` turns a history into a ``Model``, refitting on a schedule and
+extending the Cholesky factor in between.
+
+With K = amplitude·k(sq) + noise·I and M = ½(K⁻¹y yᵀK⁻¹ - K⁻¹), the derivative of the log
+likelihood in any parameter θ is Σ_ij M_ij ∂K_ij/∂θ (Rasmussen & Williams 2006, Eq. 5.9).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ._array import Host, cholesky, inverse_lower, to_device
+from .gp import GaussianProcess, Hyperparameters
+from .kernels import KERNELS, Kernel, squared_distance
+
+# Starting length-scales on [-1,1]^D as multiples of sqrt(D): √D/10, √D/5 and √D on the
+# unit cube (spec of the published high-dimensional defaults), doubled for our box.
+START_LENGTHSCALES = (0.2, 0.4, 2.0)
+START_NOISE = 1e-2
+WILD_VALUE = 5.0  # a value this many standard deviations out makes the old fit void
+
+
+@dataclass(frozen=True)
+class LogNormal:
+    """Log-normal prior; ``log_density`` is the density of x itself, not of log x.
+
+    Hence its mode is exp(loc - spread²), not exp(loc).
+    """
+
+    loc: float
+    spread: float
+
+    def log_density(self, log_x: Any) -> tuple[float, Any]:
+        """Σ log p(x) and its derivative in log x, for log x scalar or (D,)."""
+        z = (log_x - self.loc) / self.spread
+        constant = math.log(self.spread * math.sqrt(2.0 * math.pi))
+        return float(np.sum(-log_x - 0.5 * z * z - constant)), -1.0 - z / self.spread
+
+
+@dataclass(frozen=True)
+class Priors:
+    """Priors on the hyper-parameters; None means none. ``amplitude`` may be fixed at 1."""
+
+    lengthscale: LogNormal | None = None
+    noise: LogNormal | None = None
+    learn_amplitude: bool = True
+
+
+def dimension_scaled(D: int) -> Priors:
+    """Priors under which length-scales grow with sqrt(D) (Hvarfner et al. 2024).
+
+    They state ℓ ~ LogNormal(√2 + ½ log D, √3) on the unit cube; ours is twice as wide.
+    """
+    loc = math.sqrt(2.0) + 0.5 * math.log(D) + math.log(2.0)
+    return Priors(LogNormal(loc, math.sqrt(3.0)), LogNormal(-4.0, 1.0), learn_amplitude=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A Gaussian process of standardised values, and the way back to the values."""
+
+    gp: GaussianProcess
+    shift: float  # value = shift + scale·standardised
+    scale: float
+    fitted_on: int  # observations behind the hyper-parameters
+
+
+@dataclass(frozen=True)
+class Surrogate:
+    """How to model the objective.
+
+    kernel: "matern52" or "rbf". ard: one length-scale per coordinate instead of one.
+    prior: "none" (maximum likelihood) or "dimension-scaled". noise_floor: least noise
+    variance, in units of the values' variance. refit_always: refit at every step up to
+    this many observations, afterwards each time they have grown by ``refit_growth``.
+    """
+
+    kernel: str = "matern52"
+    ard: bool = False
+    prior: str = "none"
+    noise_floor: float = 1e-6
+    refit_always: int = 40
+    refit_growth: float = 1.1
+
+    def __post_init__(self) -> None:
+        if self.kernel not in KERNELS:
+            raise ValueError(f"kernel must be one of {sorted(KERNELS)}, got {self.kernel!r}")
+        if self.prior not in ("none", "dimension-scaled"):
+            raise ValueError(f"prior must be 'none' or 'dimension-scaled', got {self.prior!r}")
+        if not self.noise_floor > 0:
+            raise ValueError(f"noise_floor must be positive, got {self.noise_floor}")
+
+    def advance(self, previous: Model | None, X: Host, y: Host, device: Any | None = None) -> Model:
+        """The model for all evaluations so far, X (n, D) and y (n,), y = nan for a failure.
+
+        ``previous`` must be the model of a prefix of the same history. Failed points take
+        no part in the fit; afterwards they count as the worst value seen, which lowers
+        the acquisition around them.
+        """
+        ok = np.isfinite(y)
+        n_ok = int(np.count_nonzero(ok))
+        if previous is None or self._refit_is_due(previous, y[ok]):
+            shift, scale = standardisation(y[ok])
+            u = (y - shift) / scale
+            warm = None if previous is None else previous.gp.hyper
+            hyper = self.fit(X[ok], u[ok], warm)
+            u[~ok] = np.min(u[ok])
+            gp = GaussianProcess.from_data(
+                _on_device(hyper, device), to_device(X, device), to_device(u, device)
+            )
+            return Model(gp, shift, scale, n_ok)
+        u = (y - previous.shift) / previous.scale
+        u[~ok] = np.min(u[ok])
+        gp = previous.gp
+        if len(y) > gp.n:
+            gp = gp.condition(to_device(X[gp.n :], device), to_device(u[gp.n :], device))
+        gp = gp.with_values(to_device(u, device))
+        return Model(gp, previous.shift, previous.scale, previous.fitted_on)
+
+    def _refit_is_due(self, previous: Model, y: Host) -> bool:
+        n, fitted_on = len(y), previous.fitted_on
+        if n == fitted_on:
+            return False
+        wild = np.abs(y[fitted_on:] - previous.shift) > WILD_VALUE * previous.scale
+        return n <= self.refit_always or n >= self.refit_growth * fitted_on or bool(np.any(wild))
+
+    def fit(self, X: Host, u: Host, warm: Hyperparameters | None = None) -> Hyperparameters:
+        """Best hyper-parameters for standardised values ``u`` (n,) at ``X`` (n, D).
+
+        The objective is compared at several starting points, and climbed by L-BFGS-B from
+        the best of them: only the warm start after a previous fit, else the best two.
+        """
+        D = X.shape[1]
+        kernel = KERNELS[self.kernel]
+        priors = dimension_scaled(D) if self.prior == "dimension-scaled" else Priors()
+        size = D if self.ard else 1
+        log_start = [math.log(c * math.sqrt(D)) for c in START_LENGTHSCALES]
+        if len(u) < 3 or float(np.ptp(u)) == 0.0:  # nothing to learn from
+            return _unpack(kernel, np.array([log_start[1]] * size + [0.0, 0.0]), self.noise_floor)
+
+        posterior = _LogPosterior(kernel, X, u, self.ard, priors)
+        noise = math.log(max(START_NOISE, self.noise_floor))
+        starts = [np.array([s] * size + [0.0, noise]) for s in log_start]
+        if warm is not None:
+            starts.insert(0, _pack(warm, size))
+        starts.sort(key=lambda theta: -posterior(theta)[0])
+        bounds = _bounds(D, size, self.noise_floor, priors.learn_amplitude)
+        climbs = [_climb(posterior, s, bounds) for s in starts[: 1 if warm is not None else 2]]
+        _, theta = max(climbs, key=lambda climb: climb[0])
+        return _unpack(kernel, theta, 0.0)
+
+
+def standardisation(y: Host) -> tuple[float, float]:
+    """Mean and standard deviation of y (n,), safe for values up to 1e±300."""
+    largest = float(np.max(np.abs(y)))
+    if largest == 0.0:
+        return 0.0, 1.0
+    u = y / largest  # squares of 1e300 overflow, of 1e-300 vanish
+    shift, spread = float(np.mean(u)), float(np.std(u))
+    if spread <= 1e-14:  # constant, up to rounding
+        return shift * largest, largest
+    return shift * largest, spread * largest
+
+
+class _LogPosterior:
+    """log p(u | X, θ) + log p(θ) and its gradient, θ = (log ℓ [1 or D], log a, log noise)."""
+
+    def __init__(self, kernel: Kernel, X: Host, u: Host, ard: bool, priors: Priors) -> None:
+        self.kernel, self.X, self.u, self.ard, self.priors = kernel, X, u, ard, priors
+        self.base = squared_distance(X, X) if not ard else np.empty((0, 0))  # (n, n), unscaled
+        self.constant = -0.5 * len(u) * math.log(2.0 * math.pi)
+
+    def __call__(self, theta: Host) -> tuple[float, Host]:
+        log_l, amplitude, noise = theta[:-2], math.exp(theta[-2]), math.exp(theta[-1])
+        n = len(self.u)
+        if self.ard:
+            scaled = self.X * np.exp(-log_l)
+            sq = squared_distance(scaled, scaled)
+        else:
+            sq = self.base * math.exp(-2.0 * log_l[0])
+        k, slope = self.kernel.value_slope(sq)
+        K = amplitude * k
+        K.flat[:: n + 1] += noise
+        L = cholesky(K)
+        if L is None:
+            return -math.inf, np.zeros_like(theta)
+        L_inv = inverse_lower(L)
+        w = L_inv.T @ (L_inv @ self.u)
+        value = -0.5 * float(self.u @ w) - float(np.sum(np.log(np.diagonal(L)))) + self.constant
+
+        M = 0.5 * (np.outer(w, w) - L_inv.T @ L_inv)  # (n, n)
+        grad = np.empty_like(theta)
+        grad[-2] = amplitude * float(np.vdot(M, k))
+        grad[-1] = noise * float(np.trace(M))
+        M *= slope
+        M *= amplitude  # now ∂value/∂sq
+        if self.ard:
+            # Σ_ij M_ij (x_i - x_j)² = 2 Σ_i (M1)_i x_i² - 2 xᵀMx, one product for all D
+            rows = np.sum(M, axis=1)
+            grad[:-2] = -4.0 * (
+                rows @ (scaled * scaled) - np.einsum("id,id->d", scaled, M @ scaled)
+            )
+        else:
+            grad[0] = -2.0 * float(np.vdot(M, sq))
+        return value + self._add_priors(theta, grad), grad
+
+    def _add_priors(self, theta: Host, grad: Host) -> float:
+        total = 0.0
+        if self.priors.lengthscale is not None:
+            density, slope = self.priors.lengthscale.log_density(theta[:-2])
+            total += density
+            grad[:-2] += slope
+        if self.priors.noise is not None:
+            density, slope = self.priors.noise.log_density(theta[-1])
+            total += density
+            grad[-1] += slope
+        if not self.priors.learn_amplitude:
+            grad[-2] = 0.0
+        return total
+
+
+def _climb(
+    posterior: _LogPosterior, start: Host, bounds: list[tuple[float, float]]
+) -> tuple[float, Host]:
+    """One L-BFGS-B ascent; (value, θ)."""
+    from scipy.optimize import minimize  # slow to import, and only needed once data is there
+
+    def negative(theta: Host) -> tuple[float, Host]:
+        value, grad = posterior(theta)
+        # A matrix that cannot be factored is a wall; L-BFGS-B backs off from a large value.
+        return (-value, -grad) if math.isfinite(value) else (1e25, grad)
+
+    lower, upper = np.array(bounds).T
+    result = minimize(
+        negative,
+        np.clip(start, lower, upper),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options={"maxiter": 60, "ftol": 1e-7, "gtol": 1e-4},
+    )
+    return -float(result.fun), np.asarray(result.x)
+
+
+def _bounds(
+    D: int, size: int, noise_floor: float, learn_amplitude: bool
+) -> list[tuple[float, float]]:
+    root = math.sqrt(D)
+    lengthscale = (math.log(0.01 * root), math.log(100.0 * root))
+    amplitude = (math.log(1e-2), math.log(1e2)) if learn_amplitude else (0.0, 0.0)
+    noise = (math.log(noise_floor), math.log(max(1.0, noise_floor)))
+    return [lengthscale] * size + [amplitude, noise]
+
+
+def _pack(hyper: Hyperparameters, size: int) -> Host:
+    from ._array import to_host
+
+    log_l = np.log(np.broadcast_to(to_host(hyper.lengthscale), (size,)))
+    return np.concatenate([log_l, [math.log(hyper.amplitude), math.log(hyper.noise)]])
+
+
+def _unpack(kernel: Kernel, theta: Host, noise: float) -> Hyperparameters:
+    """θ as hyper-parameters; a positive ``noise`` replaces the one in θ."""
+    lengthscale = np.exp(theta[:-2])
+    if len(lengthscale) == 1:
+        lengthscale = lengthscale.reshape(())
+    return Hyperparameters(kernel, lengthscale, math.exp(theta[-2]), noise or math.exp(theta[-1]))
+
+
+def _on_device(hyper: Hyperparameters, device: Any | None) -> Hyperparameters:
+    if device is None:
+        return hyper
+    lengthscale = to_device(np.asarray(hyper.lengthscale), device)
+    return Hyperparameters(hyper.kernel, lengthscale, hyper.amplitude, hyper.noise)

@@ -1,0 +1,177 @@
+"""An immutable Gaussian process with closed-form posterior and gradients.
+
+The process is zero-mean with covariance ``amplitude·k(sq) + noise·I`` on inputs in
+[-1, 1]^D and standardised outputs. ``condition`` returns a new process; nothing is
+ever updated in place, so there is no stale cache and no order of calls.
+
+Notation: X (n, D), y (n,), sq (p, n) squared length-scaled distances of p points to
+X, L the lower Cholesky factor of the covariance, ``whitened`` = L⁻¹y.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from ._array import Array, cholesky, inverse_lower, like, namespace
+from .kernels import Kernel, squared_distance
+
+# Posterior variances below this share of the prior's are rounding error, not knowledge.
+VARIANCE_FLOOR = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Hyperparameters:
+    """Kernel, length-scale (one, or one per coordinate), amplitude and noise variance."""
+
+    kernel: Kernel
+    lengthscale: Array  # () or (D,)
+    amplitude: float
+    noise: float
+
+    def sq(self, A: Array, B: Array) -> Array:
+        """Squared length-scaled distances (p, q) between rows of (p, D) and (q, D)."""
+        if self.lengthscale.ndim == 0:  # divide the small result, not the points
+            return squared_distance(A, B) / (self.lengthscale * self.lengthscale)
+        return squared_distance(A / self.lengthscale, B / self.lengthscale)
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianProcess:
+    """Posterior given X and y; build it with :meth:`from_data`."""
+
+    hyper: Hyperparameters
+    X: Array  # (n, D)
+    y: Array  # (n,)
+    L: Array  # (n, n)
+    L_inv: Array  # (n, n)
+    whitened: Array  # (n,), L⁻¹ y
+    jitter: float  # what had to be added to the noise for a positive definite matrix
+
+    @staticmethod
+    def from_data(hyper: Hyperparameters, X: Array, y: Array) -> GaussianProcess:
+        """The posterior for observations ``y`` (n,) at ``X`` (n, D)."""
+        K = hyper.amplitude * hyper.kernel.value(hyper.sq(X, X))
+        L, jitter = _safe_cholesky(K, hyper.noise, hyper.amplitude)
+        L_inv = inverse_lower(L)
+        return GaussianProcess(hyper, X, y, L, L_inv, L_inv @ y, jitter)
+
+    @property
+    def n(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def weights(self) -> Array:
+        """K⁻¹y (n,): the posterior mean is k·weights."""
+        return self.L_inv.T @ self.whitened
+
+    def sq(self, points: Array) -> Array:
+        """Squared length-scaled distances (p, n) of points (p, D) to the data."""
+        return self.hyper.sq(points, self.X)
+
+    def posterior(self, points: Array) -> tuple[Array, Array]:
+        """Posterior mean and variance (p,) of the latent function at (p, D)."""
+        return self.posterior_at(self.sq(points))
+
+    def posterior_at(self, sq: Array) -> tuple[Array, Array]:
+        """Posterior mean and variance (p,) from squared distances (p, n)."""
+        xp = namespace(sq)
+        k = self.hyper.amplitude * self.hyper.kernel.value(sq)  # (p, n)
+        V = k @ self.L_inv.T  # (p, n)
+        return V @ self.whitened, self._variance(xp.sum(V * V, axis=1))
+
+    def posterior_parts(self, sq: Array) -> tuple[Array, Array, Array, Array]:
+        """Mean, variance (p,), and what their derivatives in ``sq`` are made of.
+
+        Returns (mean, var, slope, W) with slope = dk/dsq (p, n) and W = k·K⁻¹ (p, n):
+        ∂mean/∂sq_i = slope_i·weights_i and ∂var/∂sq_i = -2·slope_i·W_i.
+        """
+        xp = namespace(sq)
+        k, slope = self.hyper.kernel.value_slope(sq)
+        V = (self.hyper.amplitude * k) @ self.L_inv.T
+        var = self._variance(xp.sum(V * V, axis=1))
+        return V @ self.whitened, var, self.hyper.amplitude * slope, V @ self.L_inv
+
+    def posterior_grad(self, points: Array) -> tuple[Array, Array, Array, Array]:
+        """Mean, variance (p,) and their gradients (p, D) in the points (p, D)."""
+        mean, var, slope, W = self.posterior_parts(self.sq(points))
+        weights = self.weights
+        return (
+            mean,
+            var,
+            self.pull_back(points, slope * weights[None, :]),
+            self.pull_back(points, -2.0 * slope * W),
+        )
+
+    def pull_back(self, points: Array, d_sq: Array) -> Array:
+        """Chain rule from ∂/∂sq (p, n) to ∂/∂x (p, D): ∂sq_i/∂x = 2 (x - x_i)/ℓ²."""
+        xp = namespace(d_sq)
+        total = xp.sum(d_sq, axis=1)[:, None]
+        return 2.0 * (total * points - d_sq @ self.X) / self.hyper.lengthscale**2
+
+    def condition(self, X: Array, y: Array) -> GaussianProcess:
+        """The posterior after k more observations, by extending L: O(n²k), not O(n³)."""
+        xp = namespace(X)
+        hyper, amplitude = self.hyper, self.hyper.amplitude
+        V = self.L_inv @ (amplitude * hyper.kernel.value(hyper.sq(self.X, X)))  # (n, k)
+        schur = amplitude * hyper.kernel.value(hyper.sq(X, X)) - V.T @ V  # (k, k)
+        L_new, jitter = _safe_cholesky(schur, hyper.noise + self.jitter, amplitude)
+        inv_new = inverse_lower(L_new)
+        corner = xp.zeros_like(V)
+        L = xp.concat(
+            [xp.concat([self.L, corner], axis=1), xp.concat([V.T, L_new], axis=1)], axis=0
+        )
+        L_inv = xp.concat(
+            [
+                xp.concat([self.L_inv, corner], axis=1),
+                xp.concat([-inv_new @ (V.T @ self.L_inv), inv_new], axis=1),
+            ],
+            axis=0,
+        )
+        return GaussianProcess(
+            hyper,
+            xp.concat([self.X, X], axis=0),
+            xp.concat([self.y, y], axis=0),
+            L,
+            L_inv,
+            xp.concat([self.whitened, inv_new @ (y - V.T @ self.whitened)], axis=0),
+            self.jitter + jitter,
+        )
+
+    def hallucinate(self, X: Array) -> GaussianProcess:
+        """Condition on the posterior mean at X (k, D): pending points (GP-BUCB).
+
+        The mean stays as it is everywhere; the variance shrinks around X.
+        """
+        mean, _ = self.posterior(X)
+        return self.condition(X, mean)
+
+    def with_values(self, y: Array) -> GaussianProcess:
+        """The same inputs with other values (n,): O(n²)."""
+        return replace(self, y=y, whitened=self.L_inv @ y)
+
+    def log_likelihood(self) -> float:
+        """Log p(y | X) (Rasmussen & Williams 2006, Alg. 2.1, line 7)."""
+        xp = namespace(self.L)
+        log_det = xp.sum(xp.log(xp.linalg.diagonal(self.L)))
+        fit = xp.sum(self.whitened * self.whitened)
+        return float(-0.5 * fit - log_det - 0.5 * self.n * math.log(2.0 * math.pi))
+
+    def _variance(self, explained: Array) -> Array:
+        xp = namespace(explained)
+        amplitude = self.hyper.amplitude
+        return xp.clip(amplitude - explained, VARIANCE_FLOOR * amplitude, None)
+
+
+def _safe_cholesky(K: Array, noise: float, amplitude: float) -> tuple[Array, float]:
+    """Factor of K + noise·I, with jitter raised tenfold until it exists; (L, jitter)."""
+    xp = namespace(K)
+    eye = like(K, xp.eye(K.shape[0]))
+    jitter = 0.0
+    while True:
+        L = cholesky(K + (noise + jitter) * eye)
+        if L is not None:
+            return L, jitter
+        if jitter > amplitude:
+            raise FloatingPointError("the covariance matrix is not finite")
+        jitter = max(10.0 * jitter, 1e-10 * amplitude)

@@ -1,0 +1,221 @@
+"""minimize and maximize: run an objective through an optimizer."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .optimizer import DEFAULT_STRATEGY, Optimizer, Trial, as_number, at_least
+from .strategies import Strategy
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
+
+log = logging.getLogger("transect")
+
+Objective = Callable[[Any], Any]
+
+
+def minimize(
+    f: Objective,
+    bounds: Any,
+    max_evals: int = 200,
+    strategy: str | Strategy = DEFAULT_STRATEGY,
+    *,
+    seed: int | None = None,
+    x0: Any = None,
+    y0: Any = None,
+    n_init: int | None = None,
+    max_time: float | None = None,
+    suggest_time: float | None = None,
+    callback: Callable[[OptimizeResult], Any] | None = None,
+    progress: bool = True,
+) -> OptimizeResult:
+    """Minimise an expensive function of many variables.
+
+    Parameters
+    ----------
+    f
+        Takes a vector (D,) and returns one number. nan, an infinity, None or an exception
+        are failed evaluations: they are recorded and the run goes on. (A value that is no
+        number at all raises TypeError if it is the first, and is a failure later on.)
+    bounds
+        (D, 2) array, sequence of (lower, upper) pairs, or ``scipy.optimize.Bounds``.
+    max_evals
+        Evaluations of f to make; values given as y0 are not counted.
+    strategy
+        A name ("ms-ucb", "gp-ucb", "random") or a strategy object.
+    seed
+        The same seed gives the same run.
+    x0, y0
+        Points (D,) or (k, D) to evaluate first; with values y0 () or (k,) they are taken
+        as evaluated already.
+    n_init
+        Random points before the strategy takes over, x0 included (default 20, or half of
+        max_evals where that is less).
+    max_time
+        Seconds after which no further evaluation is started.
+    suggest_time
+        Seconds that choosing a point may take.
+    callback
+        Called with an OptimizeResult after every evaluation; StopIteration ends the run.
+    progress
+        Show a progress bar on a terminal.
+
+    Returns
+    -------
+    scipy.optimize.OptimizeResult
+        With x, fun, nfev, success, message, x_iters, func_vals (nan for failures) and
+        trials.
+    """
+    options = (seed, x0, y0, n_init, max_time, suggest_time, callback, progress)
+    return _run(f, bounds, max_evals, strategy, *options, maximize=False)
+
+
+def maximize(
+    f: Objective,
+    bounds: Any,
+    max_evals: int = 200,
+    strategy: str | Strategy = DEFAULT_STRATEGY,
+    *,
+    seed: int | None = None,
+    x0: Any = None,
+    y0: Any = None,
+    n_init: int | None = None,
+    max_time: float | None = None,
+    suggest_time: float | None = None,
+    callback: Callable[[OptimizeResult], Any] | None = None,
+    progress: bool = True,
+) -> OptimizeResult:
+    """Maximise an expensive function of many variables; see :func:`minimize`."""
+    options = (seed, x0, y0, n_init, max_time, suggest_time, callback, progress)
+    return _run(f, bounds, max_evals, strategy, *options, maximize=True)
+
+
+def _run(
+    f: Objective,
+    bounds: Any,
+    max_evals: int,
+    strategy: str | Strategy,
+    seed: int | None,
+    x0: Any,
+    y0: Any,
+    n_init: int | None,
+    max_time: float | None,
+    suggest_time: float | None,
+    callback: Callable[[OptimizeResult], Any] | None,
+    progress: bool,
+    *,
+    maximize: bool,
+) -> OptimizeResult:
+    started = time.perf_counter()
+    if not callable(f):
+        raise TypeError(f"f must be a function of one vector, got {f!r}")
+    max_evals = at_least("max_evals", max_evals, 1)
+    if max_time is not None and not max_time > 0:
+        raise ValueError(f"max_time must be a positive number of seconds, got {max_time}")
+    opt = Optimizer(
+        bounds,
+        strategy,
+        seed=seed,
+        n_init=min(20, max(1, max_evals // 2)) if n_init is None else n_init,
+        maximize=maximize,
+        suggest_time=suggest_time,
+    )
+    given = _seed_points(opt, x0, y0)
+    message = f"made all {max_evals} evaluations"
+    with _bar(max_evals, progress) as bar:
+        for _ in range(max_evals):
+            if max_time is not None and time.perf_counter() - started >= max_time:
+                message = f"stopped after max_time = {max_time} s"
+                break
+            _evaluate(f, opt, opt.ask())
+            bar.update()
+            if opt.best is not None:
+                bar.set_postfix_str(f"best {opt.best.value:.6g}")
+            if callback is not None:
+                try:
+                    callback(_result(opt, given, "running"))
+                except StopIteration:
+                    message = "stopped by the callback"
+                    break
+    failed = sum(t.state == "failed" for t in opt.trials)
+    if failed:
+        log.warning("%d of %d evaluations failed", failed, len(opt.trials))
+    return _result(opt, given, message)
+
+
+def _seed_points(opt: Optimizer, x0: Any, y0: Any) -> int:
+    """Queue x0, or tell it with its values y0; how many points were told."""
+    if x0 is None:
+        if y0 is not None:
+            raise ValueError("y0 needs x0: the points its values belong to")
+        return 0
+    points = opt.box.check_points(x0, "x0")
+    if y0 is None:
+        opt.suggest_first(points)
+        return 0
+    values = [y0] if np.ndim(y0) == 0 else list(y0)
+    if len(values) != len(points):
+        raise ValueError(
+            f"y0 must have one value per point of x0: {len(points)}, got {len(values)}"
+        )
+    numbers = [as_number(value, "y0") for value in values]  # all of them before the first tell
+    for point, number in zip(points, numbers, strict=True):
+        opt.tell(point, number)
+    return len(points)
+
+
+def _evaluate(f: Objective, opt: Optimizer, trial: Trial) -> None:
+    """Evaluate one trial. What the objective raises is a failure; what we raise is not."""
+    try:
+        value = f(trial.x.copy())
+    except Exception as error:
+        opt.fail(trial, f"{type(error).__name__}: {error}")
+        log.warning("evaluation %d failed: %s: %s", trial.id, type(error).__name__, error)
+        return
+    try:
+        number = as_number(value, "the objective's value")
+    except TypeError as error:
+        # Before anything has worked this is a mistake in the objective, and hours of
+        # evaluations would not mend it; later, finished evaluations are worth more.
+        if opt.best is None:
+            raise
+        opt.fail(trial, str(error))
+        log.warning("evaluation %d failed: %s", trial.id, error)
+        return
+    finished = opt.tell(trial, number)
+    if finished.state == "failed":
+        log.warning("evaluation %d failed: %s", trial.id, finished.error)
+
+
+def _result(opt: Optimizer, given: int, message: str) -> OptimizeResult:
+    from scipy.optimize import OptimizeResult
+
+    best, trials = opt.best, opt.trials
+    if best is None and message != "running":
+        errors = [t.error for t in trials if t.error]
+        message += f"; none gave a value, the first because: {errors[0]}" if errors else ""
+    result = OptimizeResult()
+    result.update(
+        x=None if best is None else best.x,
+        fun=np.nan if best is None else best.value,
+        nfev=len(trials) - given,
+        success=best is not None,
+        message=message,
+        x_iters=np.array([t.x for t in trials]).reshape(-1, opt.box.D),
+        func_vals=np.array([np.nan if t.value is None else t.value for t in trials]),
+        trials=trials,
+    )
+    return result
+
+
+def _bar(total: int, progress: bool) -> Any:
+    from tqdm import tqdm
+
+    # None: only where somebody can see it, on a terminal
+    return tqdm(total=total, desc="transect", unit="eval", disable=None if progress else True)

@@ -1,0 +1,240 @@
+"""Ask and tell: the history of a run, its units and sign, its failures.
+
+The optimizer is the only place that knows the user's units and whether the objective is
+minimised; strategies see points in [-1, 1]^D and values to maximise.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ._array import Host
+from ._threads import one_blas_thread
+from .box import Box
+from .strategies import History, Proposal, Setting, Strategy, resolve
+
+DEFAULT_STRATEGY = "gp-ucb"
+DUPLICATE = 1e-9  # points closer than this in every coordinate (box side 2) are the same
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One evaluation: asked for, then done or failed.
+
+    x is in the user's units. info says how the point was found: always "source"
+    ("initial", "strategy", "told" or, where a strategy repeats a point, "instead of a
+    duplicate") and "seconds"; with MS-UCB also ucb, best_slice, margin, beta, subspaces and
+    evaluations, in units of the maximised function (-f when minimising).
+    """
+
+    id: int
+    x: Host
+    info: Mapping[str, Any] = field(default_factory=dict)
+    value: float | None = None  # None while pending, and when failed
+    state: str = "pending"  # "pending", "done" or "failed"
+    error: str | None = None  # why it failed
+
+
+class Optimizer:
+    """Optimise an expensive function by asking for points and telling their values.
+
+    bounds: (D, 2) array, sequence of (lower, upper) pairs or ``scipy.optimize.Bounds``.
+    strategy: a name or an object such as ``MSUCB(d=5, n0=1, alpha=1)``. seed: the same
+    seed gives the same run. n_init: random points before the strategy takes over; points
+    told from elsewhere count. maximize: look for the largest value instead of the least.
+    suggest_time: seconds a suggestion may take. device: a torch device to compute on.
+
+    Several asks before a tell are fine: points in flight count as pending, and later
+    suggestions keep away from them. Tells may come in any order.
+    """
+
+    def __init__(
+        self,
+        bounds: Any,
+        strategy: str | Strategy = DEFAULT_STRATEGY,
+        *,
+        seed: int | None = None,
+        n_init: int = 20,
+        maximize: bool = False,
+        suggest_time: float | None = None,
+        device: Any | None = None,
+    ) -> None:
+        self.box = Box.of(bounds)
+        self.strategy = resolve(strategy)
+        self.n_init = at_least("n_init", n_init, 1)
+        if suggest_time is not None and not suggest_time > 0:
+            raise ValueError(
+                f"suggest_time must be a positive number of seconds, got {suggest_time}"
+            )
+        self.suggest_time = suggest_time
+        self._sign = 1.0 if maximize else -1.0
+        self._seed = _seed(seed)
+        self._state = self.strategy.start(Setting(self.box.D, self._seed, device))
+        self._trials: list[Trial] = []
+        self._told: list[int] = []  # trial ids in the order of their tells
+        self._queue: list[Host] = []  # points to ask for first, in the user's units
+        self._unit = _Rows(self.box.D)  # all trials' points in [-1, 1], by id
+
+    # --- the two calls ---------------------------------------------------------------
+
+    def ask(self) -> Trial:
+        """The next point to evaluate."""
+        started = time.perf_counter()
+        deadline = None if self.suggest_time is None else started + self.suggest_time
+        # Every ask has its own generator, so a run can be picked up at any trial.
+        rng = np.random.default_rng([self._seed, len(self._trials)])
+        if self._queue:
+            return self._add(self._queue.pop(0), {"source": "initial", "seconds": 0.0})
+        info: dict[str, Any] = {"source": "initial"}
+        u = self.box.sample(rng, 1)[0]
+        if len(self._trials) >= self.n_init and self._has_values():
+            proposal = self._propose(rng, deadline)
+            self._state = proposal.state
+            if self._is_duplicate(proposal.x):
+                info = {"source": "instead of a duplicate"}
+            else:
+                u, info = proposal.x, {"source": "strategy", **proposal.info}
+        return self._add(
+            self.box.from_unit(u), {**info, "seconds": time.perf_counter() - started}, u
+        )
+
+    def tell(self, trial: Trial | Any, value: Any) -> Trial:
+        """Report the value of a trial, or of a point evaluated elsewhere.
+
+        nan, an infinity or None mark a failed evaluation: it is recorded, the model keeps
+        away from it, and the run goes on. Returns the finished trial.
+        """
+        number = as_number(value, "value")
+        if isinstance(trial, Trial):
+            known = 0 <= trial.id < len(self._trials) and np.array_equal(
+                self._trials[trial.id].x, trial.x
+            )
+            if not known:
+                raise ValueError(f"trial {trial.id} is not one this optimizer asked for")
+            if self._trials[trial.id].state != "pending":
+                raise ValueError(f"trial {trial.id} was told already")
+        else:
+            x = self.box.check_points(trial, "x")
+            if len(x) != 1:
+                raise ValueError(f"x must be one point, got {len(x)}; tell them one by one")
+            trial = self._add(x[0], {"source": "told", "seconds": 0.0})
+        error = None if math.isfinite(number) else f"the value is {value!r}"
+        return self._finish(trial.id, number, error)
+
+    def fail(self, trial: Trial, error: str) -> Trial:
+        """Report that a trial's evaluation failed, and why."""
+        self.tell(trial, None)
+        self._trials[trial.id] = replace(self._trials[trial.id], error=error)
+        return self._trials[trial.id]
+
+    def suggest_first(self, points: Any) -> None:
+        """Points (D,) or (k, D), inside the bounds, to ask for before anything else."""
+        self._queue.extend(self.box.check_points(points, "x0"))
+
+    # --- what is known ---------------------------------------------------------------
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        """All trials in the order they were asked for or told."""
+        return tuple(self._trials)
+
+    @property
+    def best(self) -> Trial | None:
+        """The finished trial with the best value; None before there is one."""
+        done = [t for t in self._trials if t.value is not None]
+        return max(done, key=lambda t: self._sign * float(t.value or 0.0), default=None)
+
+    # --- inside ----------------------------------------------------------------------
+
+    def _has_values(self) -> bool:
+        return any(self._trials[i].value is not None for i in self._told)
+
+    def _propose(self, rng: np.random.Generator, deadline: float | None) -> Proposal:
+        pending = [t.id for t in self._trials if t.state == "pending"]
+        told = [self._trials[i].value for i in self._told]
+        y = np.array([math.nan if v is None else self._sign * v for v in told])
+        unit = self._unit.data
+        history = History(unit[self._told], y, unit[pending])
+        with one_blas_thread():
+            return self.strategy.suggest(self._state, history, rng, deadline)
+
+    def _is_duplicate(self, u: Host) -> bool:
+        if not self._trials:
+            return False
+        return bool(np.any(np.max(np.abs(self._unit.data - u), axis=1) < DUPLICATE))
+
+    def _add(self, x: Host, info: Mapping[str, Any], u: Host | None = None) -> Trial:
+        trial = Trial(len(self._trials), x, info)
+        self._unit.append(self.box.to_unit(x) if u is None else u)
+        self._trials.append(trial)
+        return trial
+
+    def _finish(self, id: int, number: float, error: str | None) -> Trial:
+        done = error is None
+        self._trials[id] = replace(
+            self._trials[id],
+            value=number if done else None,
+            state="done" if done else "failed",
+            error=error,
+        )
+        self._told.append(id)
+        return self._trials[id]
+
+
+class _Rows:
+    """Rows (k, D) that grow by one at a time, without copying all of them each time."""
+
+    def __init__(self, columns: int) -> None:
+        self._data = np.empty((16, columns))
+        self._count = 0
+
+    @property
+    def data(self) -> Host:
+        return self._data[: self._count]
+
+    def append(self, row: Host) -> None:
+        if self._count == len(self._data):
+            self._data = np.concatenate([self._data, np.empty_like(self._data)])
+        self._data[self._count] = row
+        self._count += 1
+
+
+def as_number(value: Any, name: str) -> float:
+    """``value`` as a float, nan for None; a TypeError that names it for anything else."""
+    if value is None:
+        return math.nan
+    if isinstance(value, numbers.Real):
+        try:
+            return float(value)
+        except OverflowError:  # an integer beyond 1e308
+            return math.inf
+    shape = getattr(value, "shape", None)
+    if shape is not None and all(n == 1 for n in shape) and not isinstance(value, np.flexible):
+        try:
+            return float(value.reshape(()) if shape else value)
+        except (TypeError, ValueError):
+            pass
+    what = f"an array of shape {tuple(shape)}" if shape else f"{type(value).__name__} {value!r}"
+    raise TypeError(f"{name} must be one real number (or None for a failure), got {what:.200}")
+
+
+def at_least(name: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
+    return int(value)
+
+
+def _seed(seed: int | None) -> int:
+    """A 63-bit key from the user's seed; from the system's entropy for None."""
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer)):
+        raise TypeError(f"seed must be an integer or None, got {seed!r}")
+    if seed is not None and seed < 0:
+        raise ValueError(f"seed must not be negative, got {seed}")
+    return int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0] >> 1)

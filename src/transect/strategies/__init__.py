@@ -1,0 +1,39 @@
+"""The algorithms, one file each. A strategy is chosen by name or given as an object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .gp_ucb import GPUCB
+from .ms_ucb import MSUCB
+from .protocol import History, Proposal, Setting, Strategy
+from .random_search import RandomSearch
+
+BY_NAME: dict[str, type[Any]] = {s.name: s for s in (MSUCB, GPUCB, RandomSearch)}
+
+__all__ = [
+    "BY_NAME",
+    "GPUCB",
+    "MSUCB",
+    "History",
+    "Proposal",
+    "RandomSearch",
+    "Setting",
+    "Strategy",
+    "resolve",
+]
+
+
+def resolve(strategy: str | Strategy) -> Strategy:
+    """A strategy object from a name or an object."""
+    if isinstance(strategy, str):
+        if strategy not in BY_NAME:
+            raise ValueError(f"strategy must be one of {sorted(BY_NAME)}, got {strategy!r}")
+        found: Strategy = BY_NAME[strategy]()
+        return found
+    if not (hasattr(strategy, "start") and hasattr(strategy, "suggest")):
+        raise TypeError(
+            f"strategy must be a name ({', '.join(sorted(BY_NAME))}) or a strategy object such "
+            f"as transect.MSUCB(d=5); got {strategy!r}"
+        )
+    return strategy

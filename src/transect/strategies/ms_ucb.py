@@ -1,0 +1,133 @@
+"""MS-UCB: the acquisition maximised on a growing set of random slices (Algorithm 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import numpy as np
+
+from ..acquisition import UCB
+from ..engine import search_slices, search_subspace
+from ..fit import Model, Surrogate
+from ..screen import Screen
+from ..subspace import Slices, Subspace
+from ..theory import corrected_beta, gp_ucb_beta, ms_ucb_beta, slice_count
+from .protocol import (
+    Belief,
+    Beta,
+    History,
+    Proposal,
+    Setting,
+    beta_kind,
+    beta_value,
+    check_beta,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    setting: Setting
+    d: int
+    t: int  # suggestions made so far
+    screen: Screen
+    model: Model | None
+
+
+@dataclass(frozen=True)
+class MSUCB:
+    """MS-UCB of Tran-The et al. (2020).
+
+    Before suggestion t, N_t = n0·t^alpha slices are added to Z_t (lines 4–5); each fixes
+    the first D-d coordinates at a uniform random z and leaves the last d free. The
+    suggestion maximises μ + sqrt(β_t)·σ on all of them (line 6, Eq. 12).
+
+    d: free coordinates, 0 ≤ d ≤ D (default 5, or D if that is smaller). d = D is GP-UCB
+    with its own β_t; d = 0 picks among the drawn points. beta: "paper" (as published),
+    "corrected" (+ 2 log|Z_t|, which the proof needs), "practical" (the published one
+    divided by 8·max(d, 1)), a number, or a function of t. delta, a, b: the constants of
+    the theory. permute: shuffle once which coordinates are free.
+    """
+
+    name: ClassVar[str] = "ms-ucb"
+
+    d: int | None = None
+    n0: int = 1
+    alpha: int = 0
+    beta: Beta = "paper"
+    delta: float = 0.1
+    a: float = 1.0
+    b: float = 1.0
+    permute: bool = False
+    surrogate: Surrogate = field(default_factory=Surrogate)
+
+    def __post_init__(self) -> None:
+        for name, value, least in (("d", self.d, 0), ("n0", self.n0, 1), ("alpha", self.alpha, 0)):
+            if value is None and name == "d":
+                continue
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+                raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
+        if not 0 < self.delta < 1:
+            raise ValueError(f"delta must lie between 0 and 1, got {self.delta}")
+        if not (self.a > 0 and self.b > 0):
+            raise ValueError(f"a and b must be positive, got a={self.a}, b={self.b}")
+        check_beta(self.beta, ("paper", "corrected", "practical"))
+
+    def start(self, setting: Setting) -> _State:
+        d = min(5, setting.D) if self.d is None else int(self.d)
+        if d > setting.D:
+            raise ValueError(f"d must be at most D = {setting.D}, got {d}")
+        order = None
+        if self.permute:
+            order = np.random.default_rng([setting.seed, 1]).permutation(setting.D)
+        return _State(setting, d, 0, Screen(Slices(setting.D, d, setting.seed, order)), None)
+
+    def suggest(
+        self,
+        state: _State,
+        history: History,
+        rng: np.random.Generator,
+        deadline: float | None = None,
+    ) -> Proposal:
+        D, d, t = state.setting.D, state.d, state.t + 1
+        belief = Belief.of(self.surrogate, state.model, history, state.setting.device)
+        m = 1 if d == D else slice_count(t, self.n0, self.alpha)
+        beta = beta_value(self.beta, t, d, self._published(t, D, d, m))
+        acquisition = UCB(beta)
+        if d == D:  # one slice, the box: GP-UCB
+            found = search_subspace(
+                Subspace.whole(D), belief.gp, acquisition, rng, deadline=deadline
+            )
+        else:
+            found = search_slices(
+                state.screen,
+                belief.gp,
+                acquisition,
+                m,
+                rng,
+                settled=len(history.y),
+                deadline=deadline,
+            )
+        ucb = belief.unscaled(found.value)
+        info = {
+            "ucb": ucb,
+            "best_slice": ucb,
+            "margin": 0.0,
+            "beta": beta,
+            "beta_kind": beta_kind(self.beta),
+            "t": t,
+            "slice": found.subspace,
+            "subspaces": found.subspaces,
+            "evaluations": found.evaluations,
+        }
+        return Proposal(found.x, info, replace(state, t=t, model=belief.model))
+
+    def _published(self, t: int, D: int, d: int, m: int) -> dict[str, float]:
+        constants = (self.delta, self.a, self.b)
+        if d == D:
+            paper = gp_ucb_beta(t, D, *constants)
+            return {"paper": paper, "corrected": paper}
+        return {
+            "paper": ms_ucb_beta(t, D, d, *constants),
+            "corrected": corrected_beta(t, D, d, m, *constants),
+        }
