@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TypeVar
 
+import numpy as np
 from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
@@ -30,9 +31,9 @@ def _controller() -> ThreadpoolController:
 
 
 @contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """BLAS on one thread inside the block; the caller's setting is restored after it."""
-    with _controller().limit(limits=1, user_api="blas"):
+def quiet_blas() -> Iterator[None]:
+    """BLAS on one thread and without warnings inside the block; both restored after it."""
+    with _controller().limit(limits=1, user_api="blas"), np.errstate(all="ignore"):
         yield
 
 
@@ -51,7 +52,20 @@ def each_block(job: Callable[[T], R], blocks: Iterable[T]) -> list[R]:
     items = list(blocks)
     if len(items) < 2 or _workers() < 2:
         return [job(item) for item in items]
-    return list(_pool().map(job, items))
+    return list(_pool().map(_quietly(job), items))
+
+
+def _quietly(job: Callable[[T], R]) -> Callable[[T], R]:
+    """``job`` without floating-point warnings, whose settings threads do not inherit.
+
+    OpenBLAS's vector tails read past the data and raise flags for numbers nobody uses.
+    """
+
+    def quiet(item: T) -> R:
+        with np.errstate(all="ignore"):
+            return job(item)
+
+    return quiet
 
 
 def spans(total: int, size: int) -> list[tuple[int, int]]:

@@ -203,10 +203,8 @@ class _LogPosterior:
         M *= amplitude  # now ∂value/∂sq
         if self.ard:
             # Σ_ij M_ij (x_i - x_j)² = 2 Σ_i (M1)_i x_i² - 2 xᵀMx, one product for all D
-            rows = np.sum(M, axis=1)
-            grad[:-2] = -4.0 * (
-                rows @ (scaled * scaled) - np.einsum("id,id->d", scaled, M @ scaled)
-            )
+            cross = np.einsum("id,id->d", scaled, M @ scaled)
+            grad[:-2] = -4.0 * (np.sum(M, axis=1) @ (scaled * scaled) - cross)
         else:
             grad[0] = -2.0 * float(np.vdot(M, sq))
         return value + self._add_priors(theta, grad), grad

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ._array import Host
-from ._threads import one_blas_thread
+from ._threads import quiet_blas
 from .box import Box
 from .strategies import History, Proposal, Setting, Strategy, resolve
 
@@ -162,7 +162,7 @@ class Optimizer:
         y = np.array([math.nan if v is None else self._sign * v for v in told])
         unit = self._unit.data
         history = History(unit[self._told], y, unit[pending])
-        with one_blas_thread():
+        with quiet_blas():
             return self.strategy.suggest(self._state, history, rng, deadline)
 
     def _is_duplicate(self, u: Host) -> bool:
