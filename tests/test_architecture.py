@@ -20,6 +20,7 @@ LAYERS = [
     "ascent",
     "subspace",
     "view",
+    "geometry",
     "screen",
     "engine",
     "theory",

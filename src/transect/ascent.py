@@ -18,6 +18,7 @@ Objective = Callable[[Array, Array], tuple[Array, Array]]
 
 ARMIJO = 1e-4  # share of the predicted gain a step must achieve
 FIRST_STEP = 0.25  # length of a start's first step, as a share of the box
+MEMORY = 8  # steps the quasi-Newton direction remembers; few suffice in few dimensions
 SHORTEST = 1e-10  # a step this short ends the start
 
 
@@ -58,7 +59,6 @@ def ascend(
     *,
     rounds: int = 100,
     tolerance: float = 1e-9,
-    memory: int = 8,
     deadline: float | None = None,
 ) -> Ascent:
     """Climb from every row of V (s, d) inside the box ``lower``..``upper`` (d,).
@@ -70,6 +70,7 @@ def ascend(
     """
     xp = namespace(V)
     s, d = V.shape
+    memory = min(MEMORY, d + 2)
     x = xp.minimum(xp.maximum(V, lower), upper)
     rows = like(V, range(s), dtype=xp.int64)
     f, g = objective(x, rows)

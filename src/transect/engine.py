@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ._array import Host, like, to_host
+from ._array import Host, like, namespace, to_host
 from ._threads import each_block, spans
 from .acquisition import Acquisition
 from .ascent import ascend
@@ -92,9 +92,17 @@ class _Hunt:
     ) -> None:
         self.gp, self.acquisition, self.deadline = gp, acquisition, deadline
         self.screen = screen
-        self.close = screen.best_slices(acquisition, CLOSE)  # positions in screen.active
-        self.view = View.of_slices(gp, screen.slices, screen.z(self.close))
+        self.close = screen.best_slices(acquisition, CLOSE)  # rows of screen.geometry
+        c = namespace(gp.X).astype(screen.geometry.sq_at(self.close), gp.X.dtype)
+        self.view = View.of_distances(gp, screen.slices, c)
         self.evaluations = screen.evaluations
+
+    def sharpen(self, pool: _Pool) -> _Pool:
+        """From now on look at the pool's slices only, with distances in double precision."""
+        rows, back = np.unique(pool.row, return_inverse=True)
+        self.close = self.close[rows]
+        self.view = View.of_slices(self.gp, self.screen.slices, self.screen.geometry.z(self.close))
+        return self.look(back, pool.v)
 
     def screened(self) -> _Pool:
         """What the screen holds on the close set."""
@@ -169,7 +177,7 @@ def search_slices(
     hunt = _Hunt(screen, gp, acquisition, deadline)
     pool = hunt.screened()
     if screen.slices.d == 0:
-        pool = hunt.look(pool.row, pool.v)  # again, in double precision
+        pool = hunt.sharpen(pool)
     else:
         cap = max(3, -(-2 * STARTS // len(hunt.close)))
         pool = pool.best(STARTS, cap)
@@ -179,13 +187,12 @@ def search_slices(
         if not _late(deadline):
             beside = hunt.neighbours(pool.best(FINALISTS, NCAP))
             pool = pool.join(hunt.climb(beside.best(STARTS, cap), SHORT)).distinct()
-        climbed = hunt.climb(pool.best(FINALISTS, cap), LONG)
-        screen.improve(hunt.close[climbed.row], climbed.v.astype(np.float32), acquisition)
-        pool = climbed
+        pool = hunt.climb(hunt.sharpen(pool.best(FINALISTS, cap)), LONG)
+        screen.improve(hunt.close[pool.row], pool.v.astype(np.float32), acquisition)
     best = int(np.argmax(pool.value))
     at = int(hunt.close[pool.row[best]])
-    x = screen.slices.point(screen.z(np.array([at]))[0], pool.v[best])
-    return Found(x, float(pool.value[best]), int(screen.active[at]), m, hunt.evaluations)
+    x = screen.slices.point(screen.geometry.z(np.array([at]))[0], pool.v[best])
+    return Found(x, float(pool.value[best]), int(screen.geometry.index[at]), m, hunt.evaluations)
 
 
 def search_subspace(

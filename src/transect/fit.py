@@ -70,6 +70,7 @@ class Model:
     shift: float  # value = shift + scale·standardised
     scale: float
     fitted_on: int  # observations behind the hyper-parameters
+    base: Host  # (n, n) squared distances of all points; with ARD (0, 0)
 
 
 @dataclass(frozen=True)
@@ -105,24 +106,28 @@ class Surrogate:
         the acquisition around them.
         """
         ok = np.isfinite(y)
-        n_ok = int(np.count_nonzero(ok))
+        base = np.empty((0, 0)) if self.ard else _extend_distances(previous, X)
         if previous is None or self._refit_is_due(previous, y[ok]):
             shift, scale = standardisation(y[ok])
-            u = (y - shift) / scale
             warm = None if previous is None else previous.gp.hyper
-            hyper = self.fit(X[ok], u[ok], warm)
-            u[~ok] = np.min(u[ok])
-            gp = GaussianProcess.from_data(
-                _on_device(hyper, device), to_device(X, device), to_device(u, device)
-            )
-            return Model(gp, shift, scale, n_ok)
-        u = (y - previous.shift) / previous.scale
+            u = (y - shift) / scale
+            hyper = self.fit(X[ok], u[ok], warm, None if self.ard else base[np.ix_(ok, ok)])
+            fitted_on, gp = int(np.count_nonzero(ok)), None
+        else:
+            shift, scale, fitted_on = previous.shift, previous.scale, previous.fitted_on
+            u = (y - shift) / scale
+            hyper, gp = previous.gp.hyper, previous.gp
         u[~ok] = np.min(u[ok])
-        gp = previous.gp
-        if len(y) > gp.n:
-            gp = gp.condition(to_device(X[gp.n :], device), to_device(u[gp.n :], device))
-        gp = gp.with_values(to_device(u, device))
-        return Model(gp, previous.shift, previous.scale, previous.fitted_on)
+        X_on, u_on = to_device(X, device), to_device(u, device)
+        start = 0 if gp is None else gp.n
+        sq = None if self.ard else to_device(base[start:] / float(hyper.lengthscale) ** 2, device)
+        if gp is None:
+            gp = GaussianProcess.from_data(_on_device(hyper, device), X_on, u_on, sq)
+        elif len(u) > gp.n:
+            gp = gp.extend(X_on, u_on, sq)
+        else:
+            gp = gp.with_values(u_on)
+        return Model(gp, shift, scale, fitted_on, base)
 
     def _refit_is_due(self, previous: Model, y: Host) -> bool:
         n, fitted_on = len(y), previous.fitted_on
@@ -131,10 +136,17 @@ class Surrogate:
         wild = np.abs(y[fitted_on:] - previous.shift) > WILD_VALUE * previous.scale
         return n <= self.refit_always or n >= self.refit_growth * fitted_on or bool(np.any(wild))
 
-    def fit(self, X: Host, u: Host, warm: Hyperparameters | None = None) -> Hyperparameters:
+    def fit(
+        self,
+        X: Host,
+        u: Host,
+        warm: Hyperparameters | None = None,
+        base: Host | None = None,
+    ) -> Hyperparameters:
         """Best hyper-parameters for standardised values ``u`` (n,) at ``X`` (n, D).
 
-        The objective is compared at several starting points, and climbed by L-BFGS-B from
+        ``base`` (n, n) are the points' squared distances, where they are known. The
+        objective is compared at several starting points, and climbed by L-BFGS-B from
         the best of them: only the warm start after a previous fit, else the best two.
         """
         D = X.shape[1]
@@ -145,7 +157,9 @@ class Surrogate:
         if len(u) < 3 or float(np.ptp(u)) == 0.0:  # nothing to learn from
             return _unpack(kernel, np.array([log_start[1]] * size + [0.0, 0.0]), self.noise_floor)
 
-        posterior = _LogPosterior(kernel, X, u, self.ard, priors)
+        if base is None and not self.ard:
+            base = squared_distance(X, X)
+        posterior = _LogPosterior(kernel, X, u, base, priors)
         noise = math.log(max(START_NOISE, self.noise_floor))
         starts = [np.array([s] * size + [0.0, noise]) for s in log_start]
         if warm is not None:
@@ -155,6 +169,18 @@ class Surrogate:
         climbs = [_climb(posterior, s, bounds) for s in starts[: 1 if warm is not None else 2]]
         _, theta = max(climbs, key=lambda climb: climb[0])
         return _unpack(kernel, theta, 0.0)
+
+
+def _extend_distances(previous: Model | None, X: Host) -> Host:
+    """Squared distances (n, n) of all rows of X; only the rows new since ``previous``."""
+    old = 0 if previous is None else len(previous.base)
+    base = np.empty((len(X), len(X)))
+    if previous is not None:
+        base[:old, :old] = previous.base
+    fresh = squared_distance(X[old:], X)  # (k, n)
+    base[old:, :] = fresh
+    base[:, old:] = fresh.T
+    return base
 
 
 def standardisation(y: Host) -> tuple[float, float]:
@@ -172,15 +198,15 @@ def standardisation(y: Host) -> tuple[float, float]:
 class _LogPosterior:
     """log p(u | X, θ) + log p(θ) and its gradient, θ = (log ℓ [1 or D], log a, log noise)."""
 
-    def __init__(self, kernel: Kernel, X: Host, u: Host, ard: bool, priors: Priors) -> None:
-        self.kernel, self.X, self.u, self.ard, self.priors = kernel, X, u, ard, priors
-        self.base = squared_distance(X, X) if not ard else np.empty((0, 0))  # (n, n), unscaled
+    def __init__(self, kernel: Kernel, X: Host, u: Host, base: Host | None, priors: Priors) -> None:
+        """``base`` (n, n), the squared distances of X, for one length-scale; None for ARD."""
+        self.kernel, self.X, self.u, self.base, self.priors = kernel, X, u, base, priors
         self.constant = -0.5 * len(u) * math.log(2.0 * math.pi)
 
     def __call__(self, theta: Host) -> tuple[float, Host]:
         log_l, amplitude, noise = theta[:-2], math.exp(theta[-2]), math.exp(theta[-1])
         n = len(self.u)
-        if self.ard:
+        if self.base is None:
             scaled = self.X * np.exp(-log_l)
             sq = squared_distance(scaled, scaled)
         else:
@@ -201,7 +227,7 @@ class _LogPosterior:
         grad[-1] = noise * float(np.trace(M))
         M *= slope
         M *= amplitude  # now ∂value/∂sq
-        if self.ard:
+        if self.base is None:
             # Σ_ij M_ij (x_i - x_j)² = 2 Σ_i (M1)_i x_i² - 2 xᵀMx, one product for all D
             cross = np.einsum("id,id->d", scaled, M @ scaled)
             grad[:-2] = -4.0 * (np.sum(M, axis=1) @ (scaled * scaled) - cross)

@@ -29,11 +29,9 @@ class Hyperparameters:
     amplitude: float
     noise: float
 
-    def sq(self, A: Array, B: Array) -> Array:
-        """Squared length-scaled distances (p, q) between rows of (p, D) and (q, D)."""
-        if self.lengthscale.ndim == 0:  # divide the small result, not the points
-            return squared_distance(A, B) / (self.lengthscale * self.lengthscale)
-        return squared_distance(A / self.lengthscale, B / self.lengthscale)
+    def covariance(self, sq: Array) -> Array:
+        """Prior covariance of latent values, from squared length-scaled distances."""
+        return self.amplitude * self.kernel.value(sq)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,18 +41,27 @@ class GaussianProcess:
     hyper: Hyperparameters
     X: Array  # (n, D)
     y: Array  # (n,)
+    norm: Array  # (n,), |x / ℓ|²
     L: Array  # (n, n)
     L_inv: Array  # (n, n)
     whitened: Array  # (n,), L⁻¹ y
     jitter: float  # what had to be added to the noise for a positive definite matrix
 
     @staticmethod
-    def from_data(hyper: Hyperparameters, X: Array, y: Array) -> GaussianProcess:
-        """The posterior for observations ``y`` (n,) at ``X`` (n, D)."""
-        K = hyper.amplitude * hyper.kernel.value(hyper.sq(X, X))
-        L, jitter = _safe_cholesky(K, hyper.noise, hyper.amplitude)
+    def from_data(
+        hyper: Hyperparameters, X: Array, y: Array, sq: Array | None = None
+    ) -> GaussianProcess:
+        """The posterior for observations ``y`` (n,) at ``X`` (n, D).
+
+        ``sq`` (n, n), their squared length-scaled distances, saves an O(n²D) product.
+        """
+        norm = _norm(X, hyper.lengthscale)
+        if sq is None:
+            scaled = X / hyper.lengthscale
+            sq = squared_distance(scaled, scaled)
+        L, jitter = _safe_cholesky(hyper.covariance(sq), hyper.noise, hyper.amplitude)
         L_inv = inverse_lower(L)
-        return GaussianProcess(hyper, X, y, L, L_inv, L_inv @ y, jitter)
+        return GaussianProcess(hyper, X, y, norm, L, L_inv, L_inv @ y, jitter)
 
     @property
     def n(self) -> int:
@@ -67,7 +74,11 @@ class GaussianProcess:
 
     def sq(self, points: Array) -> Array:
         """Squared length-scaled distances (p, n) of points (p, D) to the data."""
-        return self.hyper.sq(points, self.X)
+        xp = namespace(points)
+        lengthscale = self.hyper.lengthscale
+        cross = (points / (lengthscale * lengthscale)) @ self.X.T
+        sq = _norm(points, lengthscale)[:, None] + self.norm[None, :] - 2.0 * cross
+        return xp.clip(sq, 0.0, None)
 
     def posterior(self, points: Array) -> tuple[Array, Array]:
         """Posterior mean and variance (p,) of the latent function at (p, D)."""
@@ -110,33 +121,39 @@ class GaussianProcess:
         return 2.0 * (total * points - d_sq @ self.X) / self.hyper.lengthscale**2
 
     def condition(self, X: Array, y: Array) -> GaussianProcess:
-        """The posterior after k more observations, by extending L: O(n²k), not O(n³)."""
+        """The posterior after k more observations, y (k,) at X (k, D)."""
         xp = namespace(X)
-        hyper, amplitude = self.hyper, self.hyper.amplitude
-        V = self.L_inv @ (amplitude * hyper.kernel.value(hyper.sq(self.X, X)))  # (n, k)
-        schur = amplitude * hyper.kernel.value(hyper.sq(X, X)) - V.T @ V  # (k, k)
-        L_new, jitter = _safe_cholesky(schur, hyper.noise + self.jitter, amplitude)
+        return self.extend(xp.concat([self.X, X], axis=0), xp.concat([self.y, y], axis=0))
+
+    def extend(self, X: Array, y: Array, sq: Array | None = None) -> GaussianProcess:
+        """The same model on X (N, D) and y (N,), whose first n rows of X are this one's.
+
+        Only the last k = N - n rows of L are computed: O(n²k), not O(N³). ``sq`` (k, N),
+        their squared length-scaled distances to all rows, saves an O(kND) product.
+        """
+        xp = namespace(X)
+        n, hyper = self.n, self.hyper
+        fresh = X[n:, :]
+        norm = xp.concat([self.norm, _norm(fresh, hyper.lengthscale)])
+        if sq is None:
+            scaled = fresh / hyper.lengthscale
+            sq = xp.concat([self.sq(fresh), squared_distance(scaled, scaled)], axis=1)
+        cov = hyper.covariance(sq)  # (k, N)
+        V = cov[:, :n] @ self.L_inv.T  # (k, n)
+        L_new, jitter = _safe_cholesky(
+            cov[:, n:] - V @ V.T, hyper.noise + self.jitter, hyper.amplitude
+        )
         inv_new = inverse_lower(L_new)
-        corner = xp.zeros_like(V)
-        L = xp.concat(
-            [xp.concat([self.L, corner], axis=1), xp.concat([V.T, L_new], axis=1)], axis=0
-        )
-        L_inv = xp.concat(
-            [
-                xp.concat([self.L_inv, corner], axis=1),
-                xp.concat([-inv_new @ (V.T @ self.L_inv), inv_new], axis=1),
-            ],
-            axis=0,
-        )
         return GaussianProcess(
             hyper,
-            xp.concat([self.X, X], axis=0),
-            xp.concat([self.y, y], axis=0),
-            L,
-            L_inv,
-            xp.concat([self.whitened, inv_new @ (y - V.T @ self.whitened)], axis=0),
+            X,
+            y,
+            norm,
+            _grow_lower(self.L, V, L_new),
+            _grow_lower(self.L_inv, -inv_new @ (V @ self.L_inv), inv_new),
+            self.whitened,
             self.jitter + jitter,
-        )
+        ).with_values(y)
 
     def hallucinate(self, X: Array) -> GaussianProcess:
         """Condition on the posterior mean at X (k, D): pending points (GP-BUCB).
@@ -161,6 +178,21 @@ class GaussianProcess:
         xp = namespace(explained)
         amplitude = self.hyper.amplitude
         return xp.clip(amplitude - explained, VARIANCE_FLOOR * amplitude, None)
+
+
+def _norm(X: Array, lengthscale: Array) -> Array:
+    """|x / ℓ|² of every row (n,); without a scaled copy where there is one length-scale."""
+    xp = namespace(X)
+    if lengthscale.ndim == 0:
+        return xp.vecdot(X, X) / (lengthscale * lengthscale)
+    return (X * X) @ (1.0 / (lengthscale * lengthscale))
+
+
+def _grow_lower(old: Array, left: Array, corner: Array) -> Array:
+    """The lower triangular matrix [[old, 0], [left, corner]]."""
+    xp = namespace(old)
+    top = xp.concat([old, xp.zeros_like(left.T)], axis=1)
+    return xp.concat([top, xp.concat([left, corner], axis=1)], axis=0)
 
 
 def _safe_cholesky(K: Array, noise: float, amplitude: float) -> tuple[Array, float]:

@@ -73,5 +73,5 @@ def squared_distance(A: Array, B: Array) -> Array:
     """|a - b|² for all rows: (p, D), (q, D) -> (p, q), by one matrix product."""
     xp = namespace(A)
     a, b = xp.vecdot(A, A), xp.vecdot(B, B)  # (p,), (q,)
-    sq = a[:, None] + b[None, :] - 2.0 * (A @ B.T)
-    return xp.clip(sq, 0.0, None)  # rounding may leave -1e-16 where the rows agree
+    # rounding may leave -1e-16 where the rows agree
+    return xp.clip(a[:, None] + b[None, :] - 2.0 * (A @ B.T), 0.0, None)

@@ -81,6 +81,7 @@ class Optimizer:
         self._told: list[int] = []  # trial ids in the order of their tells
         self._queue: list[Host] = []  # points to ask for first, in the user's units
         self._unit = _Rows(self.box.D)  # all trials' points in [-1, 1], by id
+        self._told_unit = _Rows(self.box.D)  # the told ones, in that order: never copied
 
     # --- the two calls ---------------------------------------------------------------
 
@@ -160,8 +161,7 @@ class Optimizer:
         pending = [t.id for t in self._trials if t.state == "pending"]
         told = [self._trials[i].value for i in self._told]
         y = np.array([math.nan if v is None else self._sign * v for v in told])
-        unit = self._unit.data
-        history = History(unit[self._told], y, unit[pending])
+        history = History(self._told_unit.data, y, self._unit.data[pending])
         with quiet_blas():
             return self.strategy.suggest(self._state, history, rng, deadline)
 
@@ -185,6 +185,7 @@ class Optimizer:
             error=error,
         )
         self._told.append(id)
+        self._told_unit.append(self._unit.data[id])
         return self._trials[id]
 
 

@@ -58,8 +58,14 @@ class View:
         scale = (1.0 / lengthscale) * xp.ones_like(gp.X[0, :])
         u = gp.X[:, slices.free] * scale[slices.free]  # (n, d)
         # Distances over all D minus the free part: no copy of X without its free columns.
-        c = gp.hyper.sq(origin, gp.X) - xp.vecdot(u, u)[None, :]
+        c = gp.sq(origin) - xp.vecdot(u, u)[None, :]
         return View(gp, xp.clip(c, 0.0, None), u, scale[slices.free])
+
+    @staticmethod
+    def of_distances(gp: GaussianProcess, slices: Slices, c: Array) -> View:
+        """Slices whose distances c (m, n) in the fixed coordinates are known already."""
+        scale = (1.0 / gp.hyper.lengthscale) * namespace(gp.X).ones_like(gp.X[0, :])
+        return View(gp, c, gp.X[:, slices.free] * scale[slices.free], scale[slices.free])
 
     @cached_property
     def _u_norm(self) -> Array:

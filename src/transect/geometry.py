@@ -1,0 +1,157 @@
+"""Distances between slices and observations, held and grown instead of recomputed.
+
+On a slice the squared distance to an observation is |z - z_i|², the same for all its
+points, plus |v - v_i|². The first part is the only one that costs O(D). It is kept in a
+table of slices × observations, in single precision: a new observation adds a column, a new
+slice a row, and with one shared length-scale the table survives every refit.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._array import Array, like, namespace, to_host
+from ._threads import each_block, spans
+from .gp import GaussianProcess
+from .subspace import Slices
+
+BLOCK = 1 << 19  # numbers in a block: 2 MiB of float32, about a core's cache
+
+
+class Grid:
+    """A float32 matrix that grows by rows and columns into spare capacity."""
+
+    def __init__(self, template: Array, columns: int = 0) -> None:
+        self._template = template  # of the library and on the device to use
+        self.rows, self.columns = 0, columns
+        self._data = self._empty(0, columns)
+
+    def _empty(self, rows: int, columns: int) -> Array:
+        xp = namespace(self._template)
+        on = {} if xp is np else {"device": self._template.device}
+        return xp.empty((rows, columns), dtype=xp.float32, **on)
+
+    @property
+    def data(self) -> Array:
+        """The matrix (rows, columns), to read and to write into."""
+        return self._data[: self.rows, : self.columns]
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Make room; new entries are undefined, kept ones stay."""
+        have_rows, have_columns = self._data.shape
+        if rows > have_rows or columns > have_columns:
+            grown = self._empty(
+                have_rows if rows <= have_rows else max(rows, 3 * have_rows // 2),
+                have_columns if columns <= have_columns else max(columns, 5 * have_columns // 4),
+            )
+            kept = self.data
+            grown[: kept.shape[0], : kept.shape[1]] = kept
+            self._data = grown
+        self.rows, self.columns = rows, columns
+
+    def keep(self, rows: Any) -> None:
+        """Keep these rows only, in this order."""
+        self._data = namespace(self._data).take(self._data, rows, axis=0)
+        self.rows = int(self._data.shape[0])
+
+
+class Geometry:
+    """Squared distances in the fixed coordinates: table rows are slices, columns data.
+
+    Row r is slice ``index[r]``. Distances are weighted by ``weight`` per coordinate and to be
+    multiplied by ``factor``: 1 and 1/ℓ² with one length-scale, 1/ℓ_i² and 1 with ARD.
+    """
+
+    def __init__(self, slices: Slices, gp: GaussianProcess) -> None:
+        xp = namespace(gp.X)
+        fixed = slices.D - slices.d
+        weight = xp.ones_like(gp.X[0, :])
+        if gp.hyper.lengthscale.ndim:
+            weight = weight / (gp.hyper.lengthscale * gp.hyper.lengthscale)
+        self.slices = slices
+        self.index: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self.factor = 1.0
+        self._weight = xp.astype(weight[slices.fixed], xp.float32)  # (D-d,)
+        self._Z = Grid(gp.X, fixed)
+        self._C = Grid(gp.X)
+        self._X = Grid(gp.X, fixed)  # observations, times the weights
+        self._z_norm = self._x_norm = self._weight[:0]
+
+    def fits(self, gp: GaussianProcess) -> bool:
+        """Whether other hyper-parameters leave the table valid: one length-scale."""
+        return bool(gp.hyper.lengthscale.ndim == 0)
+
+    def follow(self, gp: GaussianProcess, settled: int) -> None:
+        """Columns for gp's observations after the first ``settled``, which are there."""
+        xp = namespace(gp.X)
+        if self.fits(gp):
+            self.factor = 1.0 / float(gp.hyper.lengthscale) ** 2
+        fresh = xp.astype(gp.X[settled:, self.slices.fixed], xp.float32)
+        self._X.resize(gp.n, self._X.columns)
+        self._X.data[settled:, :] = fresh * self._weight
+        self._x_norm = xp.concat([self._x_norm[:settled], (fresh * fresh) @ self._weight])
+        self._C.resize(self._C.rows, gp.n)
+        if gp.n > settled:
+            self._fill(slice(0, len(self.index)), slice(settled, gp.n))
+
+    def add(self, start: int, stop: int) -> None:
+        """Rows for the slices start..stop-1."""
+        xp = namespace(self._weight)
+        have, more = len(self.index), stop - start
+        self._Z.resize(have + more, self._Z.columns)
+        self._C.resize(have + more, self._C.columns)
+
+        def draw(span: tuple[int, int]) -> Array:
+            Z = like(self._weight, self.slices.z(start + span[0], start + span[1]))
+            self._Z.data[have + span[0] : have + span[1], :] = Z
+            return (Z * Z) @ self._weight
+
+        norms = each_block(draw, spans(more, max(1, BLOCK // max(1, self._Z.columns))))
+        self._z_norm = xp.concat([self._z_norm, *norms])
+        self.index = np.concatenate([self.index, np.arange(start, stop)])
+        self._fill(slice(have, have + more), slice(0, self._C.columns))
+
+    def _fill(self, rows: slice, columns: slice) -> None:
+        """|z - x|² = z² + x² - 2·z·x, in blocks of rows."""
+        xp = namespace(self._weight)
+        X = self._X.data[columns, :]
+        x_norm = self._x_norm[columns][None, :]
+
+        def job(span: tuple[int, int]) -> None:
+            at = slice(rows.start + span[0], rows.start + span[1])
+            sq = self._z_norm[at][:, None] + x_norm - 2.0 * (self._Z.data[at, :] @ X.T)
+            self._C.data[at, columns] = xp.clip(sq, 0.0, None)
+
+        size = BLOCK // (self._Z.columns + X.shape[0] + 1)
+        each_block(job, spans(rows.stop - rows.start, max(1, size)))
+
+    def keep(self, rows: NDArray[np.intp]) -> None:
+        """Keep these rows only."""
+        xp = namespace(self._weight)
+        at = like(self._weight, rows, xp.int64)
+        self._Z.keep(at)
+        self._C.keep(at)
+        self._z_norm = xp.take(self._z_norm, at)
+        self.index = self.index[rows]
+
+    def sq(self, rows: slice, columns: slice = slice(None)) -> Array:
+        """Squared length-scaled distances (rows, columns) in the fixed coordinates."""
+        return self._C.data[rows, columns] * self.factor
+
+    def sq_at(self, rows: NDArray[np.intp]) -> Array:
+        """The same for single rows (k,), all columns."""
+        xp = namespace(self._weight)
+        return xp.take(self._C.data, like(self._weight, rows, xp.int64), axis=0) * self.factor
+
+    def z(self, rows: NDArray[np.intp]) -> NDArray[np.float32]:
+        """Fixed parts (k, D-d) of single rows (k,)."""
+        xp = namespace(self._weight)
+        z = xp.take(self._Z.data, like(self._weight, rows, xp.int64), axis=0)
+        host: NDArray[np.float32] = to_host(z)
+        return host
+
+    def bytes_per_slice(self) -> int:
+        return 4 * (self._Z.columns + self._C.columns)
