@@ -26,7 +26,8 @@ CLOSE = 192  # slices, of those screened, that are searched further
 STARTS = 48  # candidates that are climbed from for a few rounds
 FINALISTS = 8  # of these, how many are climbed to the end
 SHORT, LONG = 10, 100  # rounds of the two climbs
-PROBES = 16  # points looked at on a close slice at least
+PROBES, PROBED = 16, 64  # points looked at on each of the best slices, at least
+LOOK = 256  # points evaluated together
 GRID = (-1.0, -0.5, 0.0, 0.5, 1.0)  # where a coordinate is moved to
 NCAP = 2
 SPREAD = 4  # free parts tried on every close slice
@@ -114,9 +115,15 @@ class _Hunt:
     def look(self, row: NDArray[np.intp], v: Host) -> _Pool:
         """Values at v (k, d) on the slices ``row`` (k,)."""
         X = self.gp.X
-        value = self.view.value(self.acquisition, like(X, v), like(X, row, int))
+
+        def job(span: tuple[int, int]) -> Host:
+            at = slice(*span)
+            value = self.view.value(self.acquisition, like(X, v[at]), like(X, row[at], int))
+            host: Host = to_host(value)
+            return host
+
         self.evaluations += len(v)
-        return _Pool(row, v, to_host(value))
+        return _Pool(row, v, np.concatenate(each_block(job, spans(len(v), LOOK))))
 
     def climb(self, pool: _Pool, rounds: int) -> _Pool:
         """Ascend from every candidate on its own slice."""
@@ -135,8 +142,8 @@ class _Hunt:
         return _Pool(pool.row, to_host(climb.V), to_host(climb.value))
 
     def probe(self, rng: np.random.Generator, shared: Host) -> _Pool:
-        """Further points on every close slice: ``shared`` (k, d) on all, and random ones."""
-        count = len(self.close)
+        """Further points on the best slices: ``shared`` (k, d) on all, and random ones."""
+        count = min(PROBED, len(self.close))
         v = random_probes(rng, (count, PROBES, shared.shape[1])).astype(np.float64)
         v[:, : len(shared)] = shared
         return self.look(np.repeat(np.arange(count), PROBES), v.reshape(-1, v.shape[2]))

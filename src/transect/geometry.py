@@ -40,22 +40,40 @@ class Grid:
         return self._data[: self.rows, : self.columns]
 
     def resize(self, rows: int, columns: int) -> None:
-        """Make room; new entries are undefined, kept ones stay."""
+        """Set the size; new entries are undefined, kept ones stay."""
         have_rows, have_columns = self._data.shape
         if rows > have_rows or columns > have_columns:
-            grown = self._empty(
+            self.reserve(
                 have_rows if rows <= have_rows else max(rows, 3 * have_rows // 2),
                 have_columns if columns <= have_columns else max(columns, 5 * have_columns // 4),
             )
-            kept = self.data
-            grown[: kept.shape[0], : kept.shape[1]] = kept
-            self._data = grown
         self.rows, self.columns = rows, columns
+
+    def reserve(self, rows: int, columns: int) -> None:
+        """Make room for this size, so that growing to it copies nothing."""
+        have_rows, have_columns = self._data.shape
+        if rows > have_rows or columns > have_columns:
+            grown = self._empty(max(rows, have_rows), max(columns, have_columns))
+            grown[: self.rows, : self.columns] = self.data
+            self._data = grown
 
     def keep(self, rows: Any) -> None:
         """Keep these rows only, in this order."""
-        self._data = namespace(self._data).take(self._data, rows, axis=0)
+        self._data = self._data[rows, :]
         self.rows = int(self._data.shape[0])
+
+    def at(self, rows: Any) -> Array:
+        """A copy of single rows (k, columns). (``take`` would copy the whole matrix first.)"""
+        return self.data[rows, :]
+
+
+def thin_product(A: Array, B: Array) -> Array:
+    """A·B for a tall A (p, k) and B (k, few): by matrix-vector products, which run at
+    the memory's speed where BLAS's matrix product needs more than twice as long.
+    """
+    if B.shape[1] > 4:
+        return A @ B
+    return namespace(A).stack([A @ B[:, i] for i in range(B.shape[1])], axis=1)
 
 
 class Geometry:
@@ -122,11 +140,16 @@ class Geometry:
 
         def job(span: tuple[int, int]) -> None:
             at = slice(rows.start + span[0], rows.start + span[1])
-            sq = self._z_norm[at][:, None] + x_norm - 2.0 * (self._Z.data[at, :] @ X.T)
+            sq = self._z_norm[at][:, None] + x_norm - 2.0 * thin_product(self._Z.data[at, :], X.T)
             self._C.data[at, columns] = xp.clip(sq, 0.0, None)
 
         size = BLOCK // (self._Z.columns + X.shape[0] + 1)
         each_block(job, spans(rows.stop - rows.start, max(1, size)))
+
+    def reserve(self, slices: int) -> None:
+        """Make room for this many slices."""
+        self._Z.reserve(slices, self._Z.columns)
+        self._C.reserve(slices, self._C.columns)
 
     def keep(self, rows: NDArray[np.intp]) -> None:
         """Keep these rows only."""
@@ -144,13 +167,12 @@ class Geometry:
     def sq_at(self, rows: NDArray[np.intp]) -> Array:
         """The same for single rows (k,), all columns."""
         xp = namespace(self._weight)
-        return xp.take(self._C.data, like(self._weight, rows, xp.int64), axis=0) * self.factor
+        return self._C.at(like(self._weight, rows, xp.int64)) * self.factor
 
     def z(self, rows: NDArray[np.intp]) -> NDArray[np.float32]:
         """Fixed parts (k, D-d) of single rows (k,)."""
         xp = namespace(self._weight)
-        z = xp.take(self._Z.data, like(self._weight, rows, xp.int64), axis=0)
-        host: NDArray[np.float32] = to_host(z)
+        host: NDArray[np.float32] = to_host(self._Z.at(like(self._weight, rows, xp.int64)))
         return host
 
     def bytes_per_slice(self) -> int:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ._array import Array, like, namespace, to_host
 from ._threads import each_block, spans
 from .acquisition import Acquisition
-from .geometry import BLOCK, Geometry, Grid
+from .geometry import BLOCK, Geometry, Grid, thin_product
 from .gp import GaussianProcess
 from .subspace import Slices
 
@@ -36,7 +36,7 @@ class Screen:
     """Candidates on the first slices of a growing set.
 
     After :meth:`update`, slice ``geometry.index[s]`` has the candidates ``v[s]`` (per_slice,
-    d), and their posterior stands in rows s·per_slice … of ``mean`` and ``var``.
+    d), whose rows in W and in the sums start at s·per_slice.
     """
 
     def __init__(self, slices: Slices, memory: float = 1e9) -> None:
@@ -50,8 +50,7 @@ class Screen:
         # The tables; the first update fills them.
         self.geometry: Geometry
         self.W: Grid  # (candidates, n)
-        self.mean: Array
-        self.var: Array
+        self._sums: Array  # (candidates, 4), see _sum
         self.v: Array  # (slices, per_slice, d)
         self._last_v: Single = np.zeros((0, slices.d), dtype=np.float32)  # (ever seen, d)
 
@@ -80,12 +79,17 @@ class Screen:
         self._snapshot(gp)
         self.geometry.follow(gp, self.settled)
         if not rebuild:
-            self._append_columns(gp)
+            self._append_columns(gp, settled)
+        room = self._room()
+        if rebuild:
+            self.geometry.reserve(min(m, room))
+            self.W.reserve(min(m, room) * self.per_slice, gp.n)
         while self.seen < m and not (self.seen and _late(deadline)):
-            self._append_slices(gp, min(m, self.seen + max(1, self._room() // 4)), acquisition, rng)
-            if len(self.geometry.index) > self._room():
+            stop = min(m, self.seen + max(1, room // 4))
+            self._append_slices(gp, settled, stop, acquisition, rng)
+            if self.v.shape[0] > room:
                 self._prune(acquisition)
-        self.settled = settled
+        self.settled, self._summed_with = settled, self._whitened
 
     def _restart(self, gp: GaussianProcess, m: int, acquisition: Acquisition) -> None:
         """Forget all candidates but the best one of each slice."""
@@ -102,8 +106,10 @@ class Screen:
         d = self.slices.d
         self.per_slice = 1 if d == 0 else int(np.clip(CANDIDATES // m, 1, MOST_PER_SLICE))
         self.seen = 0
-        self.W = Grid(gp.X)
-        self.mean = self.var = like(gp.X, [], dtype=single)
+        if self.gp is None:
+            self.W = Grid(gp.X)
+        self.W.resize(0, gp.n)  # the memory stays
+        self._sums = like(gp.X, np.zeros((0, 4)), dtype=single)
         self.v = like(gp.X, np.zeros((0, self.per_slice, d)), dtype=single)
 
     def _snapshot(self, gp: GaussianProcess) -> None:
@@ -118,10 +124,24 @@ class Screen:
         self._whitened = xp.astype(gp.whitened, xp.float32)
         self._amplitude = gp.hyper.amplitude
 
-    def _posterior(self, W: Array) -> tuple[Array, Array]:
+    def _sum(self, W: Array, start: int, settled: int) -> Array:
+        """What columns ``start``… of W say of mean and variance, (rows, 4).
+
+        Their share of the mean, W·L⁻¹y, and of the variance explained, |W|²; first of the
+        settled observations alone, then with the pending ones.
+        """
         xp = namespace(W)
-        var = self._amplitude - xp.vecdot(W, W)
-        return W @ self._whitened, xp.clip(var, VARIANCE_FLOOR * self._amplitude, None)
+        stop = start + W.shape[1]
+        parts = []
+        for end in (settled, stop):
+            part = W[:, : end - start]
+            parts += [part @ self._whitened[start:end], xp.vecdot(part, part)]
+        return xp.stack(parts, axis=1)
+
+    def _posterior(self, sums: Array) -> tuple[Array, Array]:
+        """Mean and variance (rows,)."""
+        floor = VARIANCE_FLOOR * self._amplitude
+        return sums[:, 2], namespace(sums).clip(self._amplitude - sums[:, 3], floor, None)
 
     def _sq(self, c: Array, v: Array, columns: slice = slice(None)) -> Array:
         """Squared distances (b·q, columns) of v (b, q, d) on slices with distances c."""
@@ -132,61 +152,67 @@ class Screen:
         flat = xp.reshape(flat - 2.0 * (w @ self._u[columns, :].T), (b, q, -1))
         return xp.reshape(xp.clip(flat + c[:, None, :], 0.0, None), (b * q, -1))
 
-    def _append_columns(self, gp: GaussianProcess) -> None:
+    def _append_columns(self, gp: GaussianProcess, settled: int) -> None:
         """Columns of the observations after the settled ones, for every candidate."""
         xp = namespace(gp.X)
         k, n, P = self.settled, gp.n, self.per_slice
         self.W.resize(self.W.rows, n)
         L_old_T = xp.astype(gp.L[k:, :k].T, xp.float32)  # (k, new)
         inv_new_T = self._L_inv_T[k:, k:]
+        new = slice(k, n)
+        # Sums over settled columns stay true unless a failure's stand-in value has changed.
+        same = bool(xp.all(self._summed_with[:k] == self._whitened[:k]))
 
-        def job(span: tuple[int, int]) -> tuple[Array, Array]:
+        def job(span: tuple[int, int]) -> Array:
             i, j = span
             W = self.W.data[i * P : j * P, :]
+            old = self._sums[i * P : j * P, :2] if same else self._sum(W[:, :k], 0, k)[:, :2]
             if n > k:
-                new = slice(k, n)
                 sq = self._sq(self.geometry.sq(slice(i, j), new), self.v[i:j, ...], new)
-                W[:, k:] = (gp.hyper.covariance(sq) - W[:, :k] @ L_old_T) @ inv_new_T
-            return self._posterior(W)
+                W[:, k:] = (gp.hyper.covariance(sq) - thin_product(W[:, :k], L_old_T)) @ inv_new_T
+            return self._sum(W[:, k:], k, settled) + xp.concat([old, old], axis=1)
 
         count = int(self.v.shape[0])
-        parts = each_block(job, spans(count, max(1, BLOCK // (P * n))))
-        self.mean = xp.concat([p[0] for p in parts])
-        self.var = xp.concat([p[1] for p in parts])
+        self._sums = xp.concat(each_block(job, spans(count, max(1, BLOCK // (P * n)))))
         self.evaluations += count * P
 
     def _append_slices(
-        self, gp: GaussianProcess, stop: int, acquisition: Acquisition, rng: np.random.Generator
+        self,
+        gp: GaussianProcess,
+        settled: int,
+        stop: int,
+        acquisition: Acquisition,
+        rng: np.random.Generator,
     ) -> None:
         """Candidates on the slices up to ``stop``: the best ``per_slice`` of some probes."""
         xp = namespace(gp.X)
         start, have = self.seen, int(self.v.shape[0])
-        if stop - start > len(self.geometry.index) - have:
-            self.geometry.add(start + len(self.geometry.index) - have, stop)
+        known = len(self.geometry.index) - have  # slices whose distances are there already
+        if stop - start > known:
+            self.geometry.add(start + known, stop)
         P, d = self.per_slice, self.slices.d
         probes = self._probes(gp, start, stop, rng)  # (b, q, d)
         q = probes.shape[1]
         self.W.resize((have + stop - start) * P, gp.n)
 
-        def job(span: tuple[int, int]) -> tuple[Array, Array, Array]:
+        def job(span: tuple[int, int]) -> tuple[Array, Array]:
             i, j = span
             v = like(self._R, probes[i:j])
             sq = self._sq(self.geometry.sq(slice(have + i, have + j)), v)
             W = gp.hyper.covariance(sq) @ self._L_inv_T
-            mean, var = self._posterior(W)
+            sums = self._sum(W, 0, settled)
             if q > P:
-                value = xp.reshape(acquisition.value(mean, var), (j - i, q))
+                value = xp.reshape(acquisition.value(*self._posterior(sums)), (j - i, q))
                 best = xp.argsort(-value, axis=1)[:, :P]
                 rows = xp.reshape(best + q * like(best, np.arange(j - i))[:, None], (-1,))
-                W, mean, var = (xp.take(a, rows, axis=0) for a in (W, mean, var))
-                v = xp.reshape(xp.take(xp.reshape(v, (-1, d)), rows, axis=0), (j - i, P, d))
+                W, sums = W[rows, :], sums[rows, :]
+                v = xp.reshape(xp.reshape(v, (-1, d))[rows, :], (j - i, P, d))
             self.W.data[(have + i) * P : (have + j) * P, :] = W
-            return mean, var, v
+            return sums, v
 
         parts = each_block(job, spans(stop - start, max(1, BLOCK // (q * gp.n))))
-        self.mean = xp.concat([self.mean, *(p[0] for p in parts)])
-        self.var = xp.concat([self.var, *(p[1] for p in parts)])
-        self.v = xp.concat([self.v, *(p[2] for p in parts)])
+        self._sums = xp.concat([self._sums, *(p[0] for p in parts)])
+        self.v = xp.concat([self.v, *(p[1] for p in parts)])
         self.seen = stop
         self.evaluations += (stop - start) * q
 
@@ -215,20 +241,20 @@ class Screen:
 
     def _prune(self, acquisition: Acquisition) -> None:
         """Keep the best three quarters of what fits."""
-        xp = namespace(self.mean)
+        xp = namespace(self.v)
         order = np.argsort(-np.max(self._values(acquisition), axis=1), kind="stable")
         keep = np.sort(order[: 3 * self._room() // 4])
         rows = (keep[:, None] * self.per_slice + np.arange(self.per_slice)).reshape(-1)
-        at = like(self.mean, rows, xp.int64)
+        at = like(self.v, rows, xp.int64)
         self.geometry.keep(keep)
         self.W.keep(at)
-        self.v = xp.take(self.v, like(self.mean, keep, xp.int64), axis=0)
-        self.mean, self.var = xp.take(self.mean, at), xp.take(self.var, at)
+        self.v = self.v[like(self.v, keep, xp.int64), ...]
+        self._sums = self._sums[at, :]
 
     # --- reading and improving it ----------------------------------------------------
 
     def _values(self, acquisition: Acquisition) -> Single:
-        values: Single = to_host(acquisition.value(self.mean, self.var))
+        values: Single = to_host(acquisition.value(*self._posterior(self._sums)))
         return values.reshape(-1, self.per_slice)
 
     def best_slices(self, acquisition: Acquisition, count: int) -> NDArray[np.intp]:
@@ -248,12 +274,12 @@ class Screen:
         """Put v (k, d) in the place of the worst candidates of the slices ``at`` (k,)."""
         assert self.gp is not None
         slot = np.argmin(self._values(acquisition)[at], axis=1)
-        new = like(self.mean, v)
+        new = like(self.v, v)
         sq = self._sq(self.geometry.sq_at(at), new[:, None, :])
         W = self.gp.hyper.covariance(sq) @ self._L_inv_T
-        rows = like(self.mean, at * self.per_slice + slot, int)
+        rows = like(self.v, at * self.per_slice + slot, int)
         self.W.data[rows, :] = W
-        self.mean[rows], self.var[rows] = self._posterior(W)
+        self._sums[rows, :] = self._sum(W, 0, self.settled)
         self.v[like(rows, at), like(rows, slot), :] = new
 
 
