@@ -6,12 +6,14 @@ extending the Cholesky factor in between.
 
 With K = amplitude·k(sq) + noise·I and M = ½(K⁻¹y yᵀK⁻¹ - K⁻¹), the derivative of the log
 likelihood in any parameter θ is Σ_ij M_ij ∂K_ij/∂θ (Rasmussen & Williams 2006, Eq. 5.9).
+The constant mean is not searched for: given the others its best value is known,
+1ᵀK⁻¹y / 1ᵀK⁻¹1, and at that value the derivatives above, with y - mean for y, stay true.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -46,11 +48,15 @@ class LogNormal:
 
 @dataclass(frozen=True)
 class Priors:
-    """Priors on the hyper-parameters; None means none. ``amplitude`` may be fixed at 1."""
+    """Priors on the hyper-parameters; None means none.
+
+    The amplitude may be fixed at 1, the constant mean at 0.
+    """
 
     lengthscale: LogNormal | None = None
     noise: LogNormal | None = None
     learn_amplitude: bool = True
+    learn_mean: bool = True
 
 
 def dimension_scaled(D: int) -> Priors:
@@ -145,9 +151,9 @@ class Surrogate:
     ) -> Hyperparameters:
         """Best hyper-parameters for standardised values ``u`` (n,) at ``X`` (n, D).
 
-        ``base`` (n, n) are the points' squared distances, where they are known. The
-        objective is compared at several starting points, and climbed by L-BFGS-B from
-        the best of them: only the warm start after a previous fit, else the best two.
+        ``base`` (n, n) are the points' squared distances, where they are known. Several
+        starting points are compared, and L-BFGS-B climbs from the best of them; from the
+        best two where it is cheap (one length-scale) and there is no warm start.
         """
         D = X.shape[1]
         kernel = KERNELS[self.kernel]
@@ -166,9 +172,10 @@ class Surrogate:
             starts.insert(0, _pack(warm, size))
         starts.sort(key=lambda theta: -posterior(theta)[0])
         bounds = _bounds(D, size, self.noise_floor, priors.learn_amplitude)
-        climbs = [_climb(posterior, s, bounds) for s in starts[: 1 if warm is not None else 2]]
+        count = 1 if self.ard or warm is not None else 2
+        climbs = [_climb(posterior, start, bounds) for start in starts[:count]]
         _, theta = max(climbs, key=lambda climb: climb[0])
-        return _unpack(kernel, theta, 0.0)
+        return replace(_unpack(kernel, theta, 0.0), mean=posterior.mean(theta))
 
 
 def _extend_distances(previous: Model | None, X: Host) -> Host:
@@ -203,23 +210,43 @@ class _LogPosterior:
         self.kernel, self.X, self.u, self.base, self.priors = kernel, X, u, base, priors
         self.constant = -0.5 * len(u) * math.log(2.0 * math.pi)
 
-    def __call__(self, theta: Host) -> tuple[float, Host]:
-        log_l, amplitude, noise = theta[:-2], math.exp(theta[-2]), math.exp(theta[-1])
-        n = len(self.u)
+    def _centred(self, L_inv: Host) -> tuple[float, Host]:
+        """The best constant mean, and L⁻¹(u - mean) (n,)."""
+        white = L_inv @ self.u
+        if not self.priors.learn_mean:
+            return 0.0, white
+        ones = np.sum(L_inv, axis=1)  # L⁻¹1
+        mean = float(ones @ white) / float(ones @ ones)
+        return mean, white - mean * ones
+
+    def mean(self, theta: Host) -> float:
+        """The best constant mean for θ."""
+        L = cholesky(self._covariance(theta)[3])
+        assert L is not None  # a climb ends where the matrix can be factored
+        return self._centred(inverse_lower(L))[0]
+
+    def _covariance(self, theta: Host) -> tuple[Host, Host, Host, Host]:
+        """sq, k, dk/dsq and K (n, n)."""
         if self.base is None:
-            scaled = self.X * np.exp(-log_l)
+            scaled = self.X * np.exp(-theta[:-2])
             sq = squared_distance(scaled, scaled)
         else:
-            sq = self.base * math.exp(-2.0 * log_l[0])
+            sq = self.base * math.exp(-2.0 * theta[0])
         k, slope = self.kernel.value_slope(sq)
-        K = amplitude * k
-        K.flat[:: n + 1] += noise
+        K = math.exp(theta[-2]) * k
+        K.flat[:: len(self.u) + 1] += math.exp(theta[-1])
+        return sq, k, slope, K
+
+    def __call__(self, theta: Host) -> tuple[float, Host]:
+        log_l, amplitude, noise = theta[:-2], math.exp(theta[-2]), math.exp(theta[-1])
+        sq, k, slope, K = self._covariance(theta)
         L = cholesky(K)
         if L is None:
             return -math.inf, np.zeros_like(theta)
         L_inv = inverse_lower(L)
-        w = L_inv.T @ (L_inv @ self.u)
-        value = -0.5 * float(self.u @ w) - float(np.sum(np.log(np.diagonal(L)))) + self.constant
+        _, white = self._centred(L_inv)
+        w = L_inv.T @ white
+        value = -0.5 * float(white @ white) - float(np.sum(np.log(np.diagonal(L)))) + self.constant
 
         M = 0.5 * (np.outer(w, w) - L_inv.T @ L_inv)  # (n, n)
         grad = np.empty_like(theta)
@@ -229,6 +256,7 @@ class _LogPosterior:
         M *= amplitude  # now ∂value/∂sq
         if self.base is None:
             # Σ_ij M_ij (x_i - x_j)² = 2 Σ_i (M1)_i x_i² - 2 xᵀMx, one product for all D
+            scaled = self.X * np.exp(-log_l)
             cross = np.einsum("id,id->d", scaled, M @ scaled)
             grad[:-2] = -4.0 * (np.sum(M, axis=1) @ (scaled * scaled) - cross)
         else:
@@ -302,4 +330,4 @@ def _on_device(hyper: Hyperparameters, device: Any | None) -> Hyperparameters:
     if device is None:
         return hyper
     lengthscale = to_device(np.asarray(hyper.lengthscale), device)
-    return Hyperparameters(hyper.kernel, lengthscale, hyper.amplitude, hyper.noise)
+    return replace(hyper, lengthscale=lengthscale)

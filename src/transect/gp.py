@@ -1,11 +1,11 @@
 """An immutable Gaussian process with closed-form posterior and gradients.
 
-The process is zero-mean with covariance ``amplitude·k(sq) + noise·I`` on inputs in
+The process has a constant mean and covariance ``amplitude·k(sq) + noise·I``, on inputs in
 [-1, 1]^D and standardised outputs. ``condition`` returns a new process; nothing is
 ever updated in place, so there is no stale cache and no order of calls.
 
 Notation: X (n, D), y (n,), sq (p, n) squared length-scaled distances of p points to
-X, L the lower Cholesky factor of the covariance, ``whitened`` = L⁻¹y.
+X, L the lower Cholesky factor of the covariance, ``whitened`` = L⁻¹(y - mean).
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ VARIANCE_FLOOR = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Hyperparameters:
-    """Kernel, length-scale (one, or one per coordinate), amplitude and noise variance."""
+    """Kernel, length-scale (one, or one per coordinate), amplitude, noise variance, mean."""
 
     kernel: Kernel
     lengthscale: Array  # () or (D,)
     amplitude: float
     noise: float
+    mean: float = 0.0
 
     def covariance(self, sq: Array) -> Array:
         """Prior covariance of latent values, from squared length-scaled distances."""
@@ -44,7 +45,7 @@ class GaussianProcess:
     norm: Array  # (n,), |x / ℓ|²
     L: Array  # (n, n)
     L_inv: Array  # (n, n)
-    whitened: Array  # (n,), L⁻¹ y
+    whitened: Array  # (n,), L⁻¹(y - mean)
     jitter: float  # what had to be added to the noise for a positive definite matrix
 
     @staticmethod
@@ -61,7 +62,7 @@ class GaussianProcess:
             sq = squared_distance(scaled, scaled)
         L, jitter = _safe_cholesky(hyper.covariance(sq), hyper.noise, hyper.amplitude)
         L_inv = inverse_lower(L)
-        return GaussianProcess(hyper, X, y, norm, L, L_inv, L_inv @ y, jitter)
+        return GaussianProcess(hyper, X, y, norm, L, L_inv, L_inv @ (y - hyper.mean), jitter)
 
     @property
     def n(self) -> int:
@@ -69,7 +70,7 @@ class GaussianProcess:
 
     @property
     def weights(self) -> Array:
-        """K⁻¹y (n,): the posterior mean is k·weights."""
+        """K⁻¹(y - mean) (n,): the posterior mean is mean + k·weights."""
         return self.L_inv.T @ self.whitened
 
     def sq(self, points: Array) -> Array:
@@ -89,7 +90,7 @@ class GaussianProcess:
         xp = namespace(sq)
         k = self.hyper.amplitude * self.hyper.kernel.value(sq)  # (p, n)
         V = k @ self.L_inv.T  # (p, n)
-        return V @ self.whitened, self._variance(xp.sum(V * V, axis=1))
+        return self.hyper.mean + V @ self.whitened, self._variance(xp.vecdot(V, V))
 
     def posterior_parts(self, sq: Array) -> tuple[Array, Array, Array, Array]:
         """Mean, variance (p,), and what their derivatives in ``sq`` are made of.
@@ -100,8 +101,8 @@ class GaussianProcess:
         xp = namespace(sq)
         k, slope = self.hyper.kernel.value_slope(sq)
         V = (self.hyper.amplitude * k) @ self.L_inv.T
-        var = self._variance(xp.sum(V * V, axis=1))
-        return V @ self.whitened, var, self.hyper.amplitude * slope, V @ self.L_inv
+        mean, var = self.hyper.mean + V @ self.whitened, self._variance(xp.vecdot(V, V))
+        return mean, var, self.hyper.amplitude * slope, V @ self.L_inv
 
     def posterior_grad(self, points: Array) -> tuple[Array, Array, Array, Array]:
         """Mean, variance (p,) and their gradients (p, D) in the points (p, D)."""
@@ -165,7 +166,7 @@ class GaussianProcess:
 
     def with_values(self, y: Array) -> GaussianProcess:
         """The same inputs with other values (n,): O(n²)."""
-        return replace(self, y=y, whitened=self.L_inv @ y)
+        return replace(self, y=y, whitened=self.L_inv @ (y - self.hyper.mean))
 
     def log_likelihood(self) -> float:
         """Log p(y | X) (Rasmussen & Williams 2006, Alg. 2.1, line 7)."""

@@ -18,9 +18,9 @@ import numpy as np
 from ._array import Host
 from ._threads import quiet_blas
 from .box import Box
-from .strategies import History, Proposal, Setting, Strategy, resolve
+from .strategies import GPUCB, History, Proposal, Setting, Strategy, resolve
 
-DEFAULT_STRATEGY = "gp-ucb"
+DEFAULT_STRATEGY = GPUCB(beta="practical")
 DUPLICATE = 1e-9  # points closer than this in every coordinate (box side 2) are the same
 
 

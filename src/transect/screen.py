@@ -122,12 +122,12 @@ class Screen:
         self._u_norm = xp.vecdot(self._u, self._u)
         self._L_inv_T = xp.astype(gp.L_inv.T, xp.float32)
         self._whitened = xp.astype(gp.whitened, xp.float32)
-        self._amplitude = gp.hyper.amplitude
+        self._amplitude, self._prior_mean = gp.hyper.amplitude, gp.hyper.mean
 
     def _sum(self, W: Array, start: int, settled: int) -> Array:
         """What columns ``start``… of W say of mean and variance, (rows, 4).
 
-        Their share of the mean, W·L⁻¹y, and of the variance explained, |W|²; first of the
+        Their share of the mean, W·L⁻¹(y - mean), and of the variance explained, |W|²; first of the
         settled observations alone, then with the pending ones.
         """
         xp = namespace(W)
@@ -141,7 +141,8 @@ class Screen:
     def _posterior(self, sums: Array) -> tuple[Array, Array]:
         """Mean and variance (rows,)."""
         floor = VARIANCE_FLOOR * self._amplitude
-        return sums[:, 2], namespace(sums).clip(self._amplitude - sums[:, 3], floor, None)
+        var = namespace(sums).clip(self._amplitude - sums[:, 3], floor, None)
+        return self._prior_mean + sums[:, 2], var
 
     def _sq(self, c: Array, v: Array, columns: slice = slice(None)) -> Array:
         """Squared distances (b·q, columns) of v (b, q, d) on slices with distances c."""

@@ -1,0 +1,70 @@
+"""The ``transect`` command. Thin: every subcommand calls the library."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from . import __version__
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="transect",
+        description="Bayesian optimisation of expensive functions of many variables.",
+    )
+    parser.add_argument("--version", action="version", version=f"transect {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
+    demo = commands.add_parser(
+        "demo", help="minimise a 100-dimensional problem beside random search, with a picture"
+    )
+    demo.add_argument("--dim", type=int, default=100, help="variables (default 100)")
+    demo.add_argument("--evals", type=int, default=200, help="evaluations (default 200)")
+    demo.add_argument("--seed", type=int, default=0, help="seed of problem and run (default 0)")
+    demo.add_argument(
+        "--out", type=Path, default=Path("demo.png"), help="picture to write (default demo.png)"
+    )
+    arguments = parser.parse_args(argv)
+    try:
+        return _demo(arguments)
+    except (ValueError, ImportError, OSError) as error:
+        print(f"transect: {error}", file=sys.stderr)
+        return 2
+
+
+def _demo(arguments: argparse.Namespace) -> int:
+    import time
+
+    from .loop import minimize
+    from .plots import convergence
+    from .problems import levy
+    from .strategies import RandomSearch
+
+    if arguments.dim < 2:
+        raise ValueError(f"--dim must be at least 2, got {arguments.dim}")
+    f = levy(arguments.dim, shift_seed=arguments.seed)
+    print(
+        f"Levy's function of {arguments.dim} variables, shifted, its least value 0; "
+        f"{arguments.evals} evaluations each"
+    )
+    start = time.perf_counter()
+    ours = minimize(f, f.box, arguments.evals, seed=arguments.seed)
+    seconds = time.perf_counter() - start
+    random = minimize(f, f.box, arguments.evals, RandomSearch(), seed=arguments.seed)
+    print(f"  transect       best {ours.fun:10.4g}   {1e3 * seconds / ours.nfev:.0f} ms a point")
+    print(f"  random search  best {random.fun:10.4g}")
+    path = convergence(
+        {"transect": ours, "random search": random},
+        arguments.out,
+        title=f"Levy's function, {arguments.dim} variables",
+        initial=sum(t.info["source"] == "initial" for t in ours.trials),
+    )
+    print(f"  picture        {path}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
