@@ -110,7 +110,7 @@ class _Hunt:
         v, value = self.screen.on_slices(self.close, self.acquisition)
         k, per_slice, d = v.shape
         row = np.repeat(np.arange(k), per_slice)
-        return _Pool(row, v.reshape(-1, d).astype(np.float64), value.reshape(-1).astype(np.float64))
+        return _Pool(row, v.reshape(k * per_slice, d).astype(np.float64), value.reshape(-1).astype(np.float64))
 
     def look(self, row: NDArray[np.intp], v: Host) -> _Pool:
         """Values at v (k, d) on the slices ``row`` (k,)."""
@@ -146,7 +146,7 @@ class _Hunt:
         count = min(PROBED, len(self.close))
         v = random_probes(rng, (count, PROBES, shared.shape[1])).astype(np.float64)
         v[:, : len(shared)] = shared
-        return self.look(np.repeat(np.arange(count), PROBES), v.reshape(-1, v.shape[2]))
+        return self.look(np.repeat(np.arange(count), PROBES), v.reshape(count * PROBES, -1))
 
     def neighbours(self, pool: _Pool) -> _Pool:
         """Each candidate with one coordinate at a few other places, and on all close slices.

@@ -26,6 +26,7 @@ from .kernels import KERNELS, Kernel, squared_distance
 # unit cube (spec of the published high-dimensional defaults), doubled for our box.
 START_LENGTHSCALES = (0.2, 0.4, 2.0)
 START_NOISE = 1e-2
+CHEAP = 1e5  # n² times length-scales up to which a first fit climbs from every start
 WILD_VALUE = 5.0  # a value this many standard deviations out makes the old fit void
 
 
@@ -152,8 +153,8 @@ class Surrogate:
         """Best hyper-parameters for standardised values ``u`` (n,) at ``X`` (n, D).
 
         ``base`` (n, n) are the points' squared distances, where they are known. Several
-        starting points are compared, and L-BFGS-B climbs from the best of them; from the
-        best two where it is cheap (one length-scale) and there is no warm start.
+        starting points are compared, and L-BFGS-B climbs from the best of them; from all,
+        where that is cheap and there is no warm start.
         """
         D = X.shape[1]
         kernel = KERNELS[self.kernel]
@@ -172,7 +173,8 @@ class Surrogate:
             starts.insert(0, _pack(warm, size))
         starts.sort(key=lambda theta: -posterior(theta)[0])
         bounds = _bounds(D, size, self.noise_floor, priors.learn_amplitude)
-        count = 1 if self.ard or warm is not None else 2
+        cheap = warm is None and len(u) ** 2 * size <= CHEAP
+        count = len(starts) if cheap else 1
         climbs = [_climb(posterior, start, bounds) for start in starts[:count]]
         _, theta = max(climbs, key=lambda climb: climb[0])
         return replace(_unpack(kernel, theta, 0.0), mean=posterior.mean(theta))

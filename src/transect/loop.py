@@ -135,9 +135,10 @@ def _run(
                 message = f"stopped after max_time = {max_time} s"
                 break
             _evaluate(f, opt, opt.ask())
+            best = opt.best
+            if best is not None:
+                bar.set_postfix_str(f"best {best.value:.6g}", refresh=False)
             bar.update()
-            if opt.best is not None:
-                bar.set_postfix_str(f"best {opt.best.value:.6g}")
             if callback is not None:
                 try:
                     callback(_result(opt, given, "running"))

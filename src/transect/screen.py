@@ -147,8 +147,8 @@ class Screen:
     def _sq(self, c: Array, v: Array, columns: slice = slice(None)) -> Array:
         """Squared distances (b·q, columns) of v (b, q, d) on slices with distances c."""
         xp = namespace(c)
-        b, q, _ = v.shape
-        w = xp.reshape(v * self._R, (b * q, -1))
+        b, q, d = v.shape
+        w = xp.reshape(v * self._R, (b * q, d))
         flat = xp.vecdot(w, w)[:, None] + self._u_norm[columns][None, :]
         flat = xp.reshape(flat - 2.0 * (w @ self._u[columns, :].T), (b, q, -1))
         return xp.reshape(xp.clip(flat + c[:, None, :], 0.0, None), (b * q, -1))

@@ -1,0 +1,115 @@
+"""The incremental tables say what a fresh computation says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from transect import UCB, GaussianProcess, Hyperparameters, Matern52, Slices
+from transect._array import Host
+from transect.engine import search_slices
+from transect.screen import Screen
+
+D, d = 12, 3
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1.0, 1.0, (60, D))
+Y = np.sin(X @ np.arange(1.0, D + 1) / D)
+ACQUISITION = UCB(9.0)
+
+
+def hyper(lengthscale: float | Host = 2.0, noise: float = 1e-3) -> Hyperparameters:
+    return Hyperparameters(Matern52(), np.asarray(lengthscale), 1.3, noise, 0.2)
+
+
+def posterior_of(screen: Screen) -> tuple[Host, Host]:
+    """Mean and variance of every candidate, from its point, in double precision."""
+    assert screen.gp is not None
+    z = screen.geometry.z(np.arange(len(screen.geometry.index)))
+    points = screen.slices.point(z[:, None, :].repeat(screen.per_slice, axis=1), screen.v)
+    mean, var = screen.gp.posterior(points.reshape(-1, D))
+    return mean, var
+
+
+def agrees(screen: Screen) -> None:
+    """The table's posterior, in single precision, against the real one."""
+    mean, var = screen._posterior(screen._sums)
+    true_mean, true_var = posterior_of(screen)
+    np.testing.assert_allclose(mean, true_mean, atol=2e-4)
+    np.testing.assert_allclose(var, true_var, atol=2e-4)
+
+
+@pytest.mark.parametrize("lengthscale", [2.0, np.linspace(1.0, 4.0, D)])
+def test_following_a_run_equals_a_fresh_table(lengthscale: float | Host) -> None:
+    screen = Screen(Slices(D, d, 1))
+    gp = GaussianProcess.from_data(hyper(lengthscale), X[:20], Y[:20])
+    rng = np.random.default_rng(0)
+    for n in range(20, 60, 4):
+        if n > 20:
+            gp = gp.extend(X[:n], Y[:n])
+        screen.update(gp, n, 3 * n, ACQUISITION, rng)
+        agrees(screen)
+        assert screen.seen == len(screen.geometry.index) == 3 * n
+
+
+def test_refit_rebuilds_the_candidates() -> None:
+    screen = Screen(Slices(D, d, 1))
+    rng = np.random.default_rng(0)
+    for step, lengthscale in enumerate((2.0, 1.0, 3.0)):
+        gp = GaussianProcess.from_data(hyper(lengthscale), X[: 30 + step], Y[: 30 + step])
+        screen.update(gp, 30 + step, 50 + step, ACQUISITION, rng)
+        agrees(screen)
+
+
+def test_pending_columns_are_dropped_again() -> None:
+    screen = Screen(Slices(D, d, 1))
+    rng = np.random.default_rng(0)
+    told = GaussianProcess.from_data(hyper(), X[:30], Y[:30])
+    screen.update(told.hallucinate(X[50:53]), 30, 40, ACQUISITION, rng)
+    agrees(screen)
+    # another point is told; one of the three is still pending
+    told = told.extend(X[:31], Y[:31])
+    screen.update(told.hallucinate(X[51:52]), 31, 41, ACQUISITION, rng)
+    agrees(screen)
+    screen.update(told, 31, 41, ACQUISITION, rng)
+    agrees(screen)
+
+
+def test_changed_values_of_old_observations_are_seen() -> None:
+    """The stand-in value of a failed point changes when a worse value comes in."""
+    screen = Screen(Slices(D, d, 1))
+    rng = np.random.default_rng(0)
+    gp = GaussianProcess.from_data(hyper(), X[:30], Y[:30])
+    screen.update(gp, 30, 40, ACQUISITION, rng)
+    other = Y[:31].copy()
+    other[4] = -3.0
+    screen.update(gp.extend(X[:31], other), 31, 40, ACQUISITION, rng)
+    agrees(screen)
+
+
+def test_small_memory_keeps_the_best_slices_and_loses_little() -> None:
+    slices = Slices(D, d, 1)
+    gp = GaussianProcess.from_data(hyper(), X, Y)
+    full = search_slices(Screen(slices), gp, ACQUISITION, 30000, np.random.default_rng(0))
+    small = Screen(slices, memory=1e6)
+    found = search_slices(small, gp, ACQUISITION, 30000, np.random.default_rng(0))
+    assert small.seen == 30000
+    assert len(small.geometry.index) < 4000
+    assert found.value == pytest.approx(full.value, rel=1e-6)
+    # and the dropped slices come back at the next rebuild
+    again = GaussianProcess.from_data(hyper(2.1), X, Y)
+    search_slices(small, again, ACQUISITION, 30000, np.random.default_rng(0))
+    assert small.seen == 30000
+    agrees(small)
+
+
+def test_a_growing_set_is_searched_as_well_as_a_fresh_one() -> None:
+    """After 25 steps of a run, the remembered table finds what an empty one finds."""
+    slices = Slices(D, d, 3)
+    screen = Screen(slices)
+    gp = GaussianProcess.from_data(hyper(1.5), X[:20], Y[:20])
+    for n in range(20, 45):
+        if n > 20:
+            gp = gp.extend(X[:n], Y[:n])
+        followed = search_slices(screen, gp, ACQUISITION, 4 * n, np.random.default_rng(n))
+        fresh = search_slices(Screen(slices), gp, ACQUISITION, 4 * n, np.random.default_rng(n))
+        assert followed.value >= fresh.value - 1e-6 * abs(fresh.value)
