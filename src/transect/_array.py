@@ -52,6 +52,13 @@ def like(array: Array, values: Any, dtype: Any = None) -> Array:
     return xp.asarray(values, dtype=array.dtype if dtype is None else dtype, device=array.device)
 
 
+def zeros(template: Array, shape: tuple[int, ...], dtype: Any = None) -> Array:
+    """Zeros of ``template``'s library, device and (by default) dtype."""
+    xp = namespace(template)
+    on = {} if xp is np else {"device": template.device}
+    return xp.zeros(shape, dtype=template.dtype if dtype is None else dtype, **on)
+
+
 def cholesky(K: Array) -> Array | None:
     """Lower Cholesky factor (n, n), or None when ``K`` is not positive definite."""
     xp = namespace(K)

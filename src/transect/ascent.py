@@ -8,17 +8,18 @@ no evaluation waits for another start's line search, and the work is matrix prod
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ._array import Array, like, namespace, to_host
+from ._array import Array, like, namespace, zeros
+from ._clock import late
 
 Objective = Callable[[Array, Array], tuple[Array, Array]]
 
 ARMIJO = 1e-4  # share of the predicted gain a step must achieve
 FIRST_STEP = 0.25  # length of a start's first step, as a share of the box
 MEMORY = 8  # steps the quasi-Newton direction remembers; few suffice in few dimensions
+CURVATURE = 1e-12  # steps that bend less than this are not remembered
 SHORTEST = 1e-10  # a step this short ends the start
 
 
@@ -42,9 +43,8 @@ class _Flight:
     g: Array  # (s, d) gradient
     p: Array  # (s, d) direction
     step: Array  # (s,)
-    S: Array  # (s, memory, d) steps, newest first
+    S: Array  # (s, memory, d) steps, newest first; zero where there is none
     Y: Array  # (s, memory, d) gradient changes, sign such that S·Y > 0
-    rho: Array  # (s, memory) 1 / S·Y, 0 where there is no pair
 
     def take(self, keep: Array) -> _Flight:
         xp = namespace(self.x)
@@ -77,22 +77,22 @@ def ascend(
     best_x, best_f = x, f
     evaluations, used = s, 1
     span = upper - lower
-    zeros = xp.zeros((s, memory, d), dtype=V.dtype, **_on(V))
-    flight = _Flight(rows, x, f, g, g, f, zeros, zeros, zeros[:, :, 0])
+    none = zeros(V, (s, memory, d))
+    flight = _Flight(rows, x, f, g, g, f, none, none)
     flight.p, flight.step = _direction(flight, lower, upper, span)
-    while used < rounds and flight.x.shape[0] and not _late(deadline):
+    while used < rounds and flight.x.shape[0] and not late(deadline):
         trial = flight.x + flight.step[:, None] * flight.p
         trial = xp.minimum(xp.maximum(trial, lower), upper)
         f_new, g_new = objective(trial, flight.index)
         used, evaluations = used + 1, evaluations + int(trial.shape[0])
-        move = trial - flight.x
-        predicted = xp.sum(flight.g * move, axis=1)
+        predicted = xp.sum(flight.g * (trial - flight.x), axis=1)
         accept = (f_new >= flight.f + ARMIJO * predicted) & (predicted > 0.0)
-        gain = f_new - flight.f
-        done = accept & (gain <= tolerance * (1.0 + xp.abs(f_new)))
-        flight = _advance(
-            flight, trial, f_new, g_new, move, predicted, accept, (lower, upper, span)
-        )
+        done = accept & (f_new - flight.f <= tolerance * (1.0 + xp.abs(f_new)))
+        moved = _step(flight, trial, f_new, g_new, accept)
+        p, step = _direction(moved, lower, upper, span)
+        moved.p = xp.where(accept[:, None], p, flight.p)
+        moved.step = xp.where(accept, step, flight.step * _shrink(predicted, f_new - flight.f))
+        flight = moved
         best_x, best_f = _record(best_x, best_f, flight)
         done = done | (flight.step < SHORTEST) | (xp.sum(xp.abs(flight.p), axis=1) == 0.0)
         if bool(xp.any(done)):
@@ -100,30 +100,18 @@ def ascend(
     return Ascent(best_x, best_f, evaluations, used)
 
 
-def _advance(
-    flight: _Flight,
-    trial: Array,
-    f_new: Array,
-    g_new: Array,
-    move: Array,
-    predicted: Array,
-    accept: Array,
-    box: tuple[Array, Array, Array],
-) -> _Flight:
-    """Take the accepted steps and give them new directions; shorten the others."""
+def _step(flight: _Flight, trial: Array, f_new: Array, g_new: Array, accept: Array) -> _Flight:
+    """Take the accepted steps, and remember those along which the function bends down."""
     xp = namespace(trial)
-    change = flight.g - g_new  # positive curvature of a maximum: move·change > 0
-    curvature = xp.sum(move * change, axis=1)
-    norm = xp.sum(change * change, axis=1)
-    keep = accept & (curvature > 1e-12 * norm)
-    yes = accept[:, None]
+    move, change = trial - flight.x, flight.g - g_new
+    bends = xp.vecdot(move, change) > CURVATURE * xp.vecdot(change, change)
+    keep = (accept & bends)[:, None, None]
 
     def push(old: Array, new: Array) -> Array:
-        shifted = xp.concat([new[:, None, ...], old[:, :-1, ...]], axis=1)
-        return xp.where(xp.reshape(keep, (-1,) + (1,) * (old.ndim - 1)), shifted, old)
+        return xp.where(keep, xp.concat([new[:, None, :], old[:, :-1, :]], axis=1), old)
 
-    rho = 1.0 / xp.where(keep, curvature, xp.ones_like(curvature))
-    moved = _Flight(
+    yes = accept[:, None]
+    return _Flight(
         flight.index,
         xp.where(yes, trial, flight.x),
         xp.where(accept, f_new, flight.f),
@@ -132,16 +120,15 @@ def _advance(
         flight.step,
         push(flight.S, move),
         push(flight.Y, change),
-        push(flight.rho, rho),
     )
-    p, step = _direction(moved, *box)
-    # A rejected step: minimum of the parabola through f, its slope and f_new.
-    denominator = 2.0 * (predicted - (f_new - flight.f))
-    denominator = xp.where(denominator > 0.0, denominator, xp.ones_like(denominator))
-    shrink = xp.clip(xp.where(predicted > 0.0, predicted / denominator, 0.1), 0.1, 0.5)
-    moved.p = xp.where(yes, p, flight.p)
-    moved.step = xp.where(accept, step, flight.step * shrink)
-    return moved
+
+
+def _shrink(predicted: Array, gain: Array) -> Array:
+    """Factor (s,) for a rejected step: to the top of the parabola through what is known."""
+    xp = namespace(predicted)
+    bend = 2.0 * (predicted - gain)
+    bend = xp.where(bend > 0.0, bend, xp.ones_like(bend))
+    return xp.clip(predicted / bend, 0.1, 0.5)
 
 
 def _direction(flight: _Flight, lower: Array, upper: Array, span: Array) -> tuple[Array, Array]:
@@ -157,7 +144,7 @@ def _direction(flight: _Flight, lower: Array, upper: Array, span: Array) -> tupl
     S, Y = flight.S * free[:, None, :], flight.Y * free[:, None, :]
     sy = xp.sum(S * Y, axis=2)  # (s, memory), on the free coordinates
     yy = xp.sum(Y * Y, axis=2)
-    usable = (flight.rho > 0.0) & (sy > 1e-12 * yy)
+    usable = sy > CURVATURE * yy
     rho = xp.where(usable, 1.0 / xp.where(usable, sy, xp.ones_like(sy)), xp.zeros_like(sy))
     q = g
     coefficients = []
@@ -190,16 +177,3 @@ def _record(best_x: Array, best_f: Array, flight: _Flight) -> tuple[Array, Array
     best_x[flight.index, :] = flight.x
     best_f[flight.index] = flight.f
     return best_x, best_f
-
-
-def _late(deadline: float | None) -> bool:
-    return deadline is not None and time.perf_counter() >= deadline
-
-
-def _on(array: Array) -> dict[str, object]:
-    return {"device": array.device} if hasattr(array, "device") else {}
-
-
-def best_row(ascent: Ascent) -> int:
-    """Row of the highest value."""
-    return int(to_host(ascent.value).argmax())

@@ -7,13 +7,13 @@ best candidates, and a long one from the best of those in double precision.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ._array import Host, like, namespace, to_host
+from ._clock import late
 from ._threads import each_block, spans
 from .acquisition import Acquisition
 from .ascent import ascend
@@ -110,7 +110,11 @@ class _Hunt:
         v, value = self.screen.on_slices(self.close, self.acquisition)
         k, per_slice, d = v.shape
         row = np.repeat(np.arange(k), per_slice)
-        return _Pool(row, v.reshape(k * per_slice, d).astype(np.float64), value.reshape(-1).astype(np.float64))
+        return _Pool(
+            row,
+            v.reshape(k * per_slice, d).astype(np.float64),
+            value.reshape(-1).astype(np.float64),
+        )
 
     def look(self, row: NDArray[np.intp], v: Host) -> _Pool:
         """Values at v (k, d) on the slices ``row`` (k,)."""
@@ -188,10 +192,10 @@ def search_slices(
     else:
         cap = max(3, -(-2 * STARTS // len(hunt.close)))
         pool = pool.best(STARTS, cap)
-        if screen.per_slice < PROBES and not _late(deadline):
+        if screen.per_slice < PROBES and not late(deadline):
             pool = pool.join(hunt.probe(rng, pool.v[: PROBES // 4])).best(STARTS, cap)
         pool = hunt.climb(pool, SHORT).distinct()
-        if not _late(deadline):
+        if not late(deadline):
             beside = hunt.neighbours(pool.best(FINALISTS, NCAP))
             pool = pool.join(hunt.climb(beside.best(STARTS, cap), SHORT)).distinct()
         pool = hunt.climb(hunt.sharpen(pool.best(FINALISTS, cap)), LONG)
@@ -252,7 +256,3 @@ def _raw_candidates(subspace: Subspace, gp: GaussianProcess, rng: np.random.Gene
     moved = rng.random((NEAR, d)) < min(1.0, 20.0 / d)
     near = np.where(moved, centre + rng.normal(0.0, 0.4, (NEAR, d)), centre)
     return np.concatenate([raw, np.clip(near, lower, upper)])
-
-
-def _late(deadline: float | None) -> bool:
-    return deadline is not None and time.perf_counter() >= deadline

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._array import Array, like, namespace, to_host
+from ._array import Array, like, namespace, to_host, zeros
 from ._threads import each_block, spans
 from .gp import GaussianProcess
 from .subspace import Slices
@@ -30,9 +30,8 @@ class Grid:
         self._data = self._empty(0, columns)
 
     def _empty(self, rows: int, columns: int) -> Array:
-        xp = namespace(self._template)
-        on = {} if xp is np else {"device": self._template.device}
-        return xp.empty((rows, columns), dtype=xp.float32, **on)
+        # Zeros, not to have them but because untouched pages of zeros take no memory.
+        return zeros(self._template, (rows, columns), namespace(self._template).float32)
 
     @property
     def data(self) -> Array:

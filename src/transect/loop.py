@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._clock import deadline_in, late
 from .optimizer import DEFAULT_STRATEGY, Optimizer, Trial, as_number, at_least
 from .strategies import Strategy
 
@@ -113,12 +113,12 @@ def _run(
     *,
     maximize: bool,
 ) -> OptimizeResult:
-    started = time.perf_counter()
     if not callable(f):
         raise TypeError(f"f must be a function of one vector, got {f!r}")
     max_evals = at_least("max_evals", max_evals, 1)
     if max_time is not None and not max_time > 0:
         raise ValueError(f"max_time must be a positive number of seconds, got {max_time}")
+    deadline = deadline_in(max_time)
     opt = Optimizer(
         bounds,
         strategy,
@@ -131,7 +131,7 @@ def _run(
     message = f"made all {max_evals} evaluations"
     with _bar(max_evals, progress) as bar:
         for _ in range(max_evals):
-            if max_time is not None and time.perf_counter() - started >= max_time:
+            if late(deadline):
                 message = f"stopped after max_time = {max_time} s"
                 break
             _evaluate(f, opt, opt.ask())

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ._array import Host
+from ._clock import deadline_in
 from ._threads import quiet_blas
 from .box import Box
 from .strategies import GPUCB, History, Proposal, Setting, Strategy, resolve
@@ -88,7 +89,7 @@ class Optimizer:
     def ask(self) -> Trial:
         """The next point to evaluate."""
         started = time.perf_counter()
-        deadline = None if self.suggest_time is None else started + self.suggest_time
+        deadline = deadline_in(self.suggest_time)
         # Every ask has its own generator, so a run can be picked up at any trial.
         rng = np.random.default_rng([self._seed, len(self._trials)])
         if self._queue:

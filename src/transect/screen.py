@@ -12,12 +12,11 @@ leave them until the next rebuild, which looks at all of them again.
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ._array import Array, like, namespace, to_host
+from ._clock import late
 from ._threads import each_block, spans
 from .acquisition import Acquisition
 from .geometry import BLOCK, Geometry, Grid, thin_product
@@ -84,7 +83,7 @@ class Screen:
         if rebuild:
             self.geometry.reserve(min(m, room))
             self.W.reserve(min(m, room) * self.per_slice, gp.n)
-        while self.seen < m and not (self.seen and _late(deadline)):
+        while self.seen < m and not (self.seen and late(deadline)):
             stop = min(m, self.seen + max(1, room // 4))
             self._append_slices(gp, settled, stop, acquisition, rng)
             if self.v.shape[0] > room:
@@ -296,7 +295,3 @@ def random_probes(rng: np.random.Generator, shape: tuple[int, ...]) -> Single:
         return v
     snap = (rng.random(shape) < 0.6) & (rng.random((*shape[:-1], 1)) < 0.5)
     return np.where(snap, np.sign(v), v)
-
-
-def _late(deadline: float | None) -> bool:
-    return deadline is not None and time.perf_counter() >= deadline
