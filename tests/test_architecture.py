@@ -11,6 +11,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "transect"
 # Top to bottom. A module may import from those above it and from its own package.
 LAYERS = [
     "_array",
+    "_checks",
     "_clock",
     "_threads",
     "box",

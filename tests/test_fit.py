@@ -335,15 +335,12 @@ def test_fit_with_priors_against_random_starts(kernel: str, D: int, n: int) -> N
 
 @both_kernels
 def test_fit_with_ard_against_random_starts(kernel: str) -> None:
-    """ARD without priors has many maxima; at least as good as the median of 20 climbs.
-
-    Measured: the best of the 20 is 0 to 7 nats better.
-    """
+    """ARD without priors has many maxima; measured: the best of 20 is 0.3 nats better."""
     surrogate = Surrogate(kernel, ard=True)
     for name in ("sphere", "sine", "process"):
         X, u = data_set(name, 5, 35)
         got = objective_at(surrogate, X, u, surrogate.fit(X, u))
-        assert got >= np.median(random_climbs(surrogate, X, u)) - 1e-3, name
+        assert got >= random_climbs(surrogate, X, u)[0] - 0.5, name
 
 
 @both_kernels

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -231,3 +233,16 @@ def test_a_covariance_that_is_not_finite_raises() -> None:
     gp = make_gp(n=5, D=3)
     with pytest.raises(FloatingPointError, match="not finite"):
         gp.condition(X, y)
+
+
+@pytest.mark.parametrize("amplitude", [math.nan, math.inf, 0.0])
+def test_a_hopeless_amplitude_raises_instead_of_looping(amplitude: float) -> None:
+    X = np.zeros((2, 1))
+    hyper = Hyperparameters(KERNELS["rbf"], np.array(1.0), amplitude, 0.0)
+    with np.errstate(all="ignore"), pytest.raises(FloatingPointError, match="amplitude"):
+        GaussianProcess.from_data(hyper, X, np.zeros(2))
+
+
+def test_conditioning_on_nothing_changes_nothing() -> None:
+    gp = make_gp()
+    assert gp.condition(np.zeros((0, 3)), np.zeros(0)) is gp

@@ -80,11 +80,12 @@ def _log_h(u: Array) -> tuple[Array, Array, Array]:
     h = pdf + up * cdf
 
     # u <= -1: h = φ·c with c = 1 + u·Φ/φ and Φ/φ = sqrt(π/2)·erfcx(-u/√2);
-    # far out, c = u⁻² - 3u⁻⁴ + 15u⁻⁶ - …
+    # far out, c = u⁻² - 3u⁻⁴ + 15u⁻⁶ - 105u⁻⁸ + …
     down = xp.clip(u, _ASYMPTOTIC, -1.0)
     mills = math.sqrt(0.5 * math.pi) * erfcx(-down / math.sqrt(2.0))
     inverse_sq = 1.0 / xp.clip(u * u, 1.0, None)
-    series = inverse_sq * (1.0 - 3.0 * inverse_sq * (1.0 - 5.0 * inverse_sq))
+    bracket = 1.0 - 5.0 * inverse_sq * (1.0 - 7.0 * inverse_sq)
+    series = inverse_sq * (1.0 - 3.0 * inverse_sq * bracket)
     far = u < _ASYMPTOTIC
     c = xp.where(far, series, 1.0 + down * mills)
     cdf_over_pdf = xp.where(far, (c - 1.0) / xp.clip(u, None, -1.0), mills)

@@ -19,6 +19,7 @@ Objective = Callable[[Array, Array], tuple[Array, Array]]
 ARMIJO = 1e-4  # share of the predicted gain a step must achieve
 FIRST_STEP = 0.25  # length of a start's first step, as a share of the box
 MEMORY = 8  # steps the quasi-Newton direction remembers; few suffice in few dimensions
+NEXT_TO = 1e-6  # share of the box within which a coordinate counts as at its bound
 CURVATURE = 1e-12  # steps that bend less than this are not remembered
 SHORTEST = 1e-10  # a step this short ends the start
 
@@ -134,12 +135,17 @@ def _shrink(predicted: Array, gain: Array) -> Array:
 def _direction(flight: _Flight, lower: Array, upper: Array, span: Array) -> tuple[Array, Array]:
     """L-BFGS direction (s, d) on the free coordinates, and the step to try (s,).
 
-    A coordinate at a bound whose gradient points outwards is fixed for this step
-    (Nocedal & Wright 2006, Alg. 7.4, restricted to the free coordinates).
+    The two-loop recursion of Nocedal & Wright (2006, Alg. 7.4), restricted to the free
+    coordinates. A coordinate next to a bound whose gradient points outwards is not free
+    (Bertsekas 1982): it goes to its bound. Were it free until it is there, the bound
+    would cut the step short and the climb could jam.
     """
     xp = namespace(flight.x)
     g, x = flight.g, flight.x
-    free = xp.astype(~(((x <= lower) & (g < 0.0)) | ((x >= upper) & (g > 0.0))), x.dtype)
+    low = (x <= lower + NEXT_TO * span) & (g < 0.0)
+    high = (x >= upper - NEXT_TO * span) & (g > 0.0)
+    to_bound = xp.where(low, lower - x, xp.where(high, upper - x, xp.zeros_like(x)))
+    free = xp.astype(~(low | high), x.dtype)
     g = g * free
     S, Y = flight.S * free[:, None, :], flight.Y * free[:, None, :]
     sy = xp.sum(S * Y, axis=2)  # (s, memory), on the free coordinates
@@ -167,7 +173,7 @@ def _direction(flight: _Flight, lower: Array, upper: Array, span: Array) -> tupl
     longest = xp.max(xp.abs(p) / span, axis=1)
     longest = xp.where(longest > 0.0, longest, xp.ones_like(longest))
     step = xp.where(uphill, xp.minimum(xp.ones_like(longest), 1.0 / longest), FIRST_STEP / longest)
-    return p, step
+    return p + to_bound / step[:, None], step
 
 
 def _record(best_x: Array, best_f: Array, flight: _Flight) -> tuple[Array, Array]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ._array import Host
+from ._checks import numbers_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,10 +33,10 @@ class Box:
         else:
             pairs = bounds
         try:
-            table = np.array(pairs, dtype=np.float64)
-        except (TypeError, ValueError):
+            table = numbers_array(pairs)
+        except ValueError:
             raise ValueError(
-                "bounds must be numbers: a (D, 2) array, a sequence of (lower, upper) pairs "
+                "bounds must be real numbers: a (D, 2) array, a sequence of (lower, upper) pairs "
                 "or a scipy.optimize.Bounds"
             ) from None
         if table.ndim != 2 or table.shape[1] != 2:
@@ -53,7 +54,11 @@ class Box:
             raise ValueError(
                 f"bounds must have lower < upper; bounds[{bad[0]}] is {_pair(table, bad[0])}"
             )
-        return Box(table[:, 0].copy(), table[:, 1].copy())
+        box = Box(table[:, 0].copy(), table[:, 1].copy())
+        bad = np.flatnonzero(box.half_width == 0.0)
+        if len(bad):
+            raise ValueError(f"bounds are too close; bounds[{bad[0]}] is {_pair(table, bad[0])}")
+        return box
 
     @property
     def D(self) -> int:
@@ -78,10 +83,11 @@ class Box:
     def check_points(self, x: Any, name: str) -> Host:
         """``x`` as points (k, D) inside the box, or a ValueError that names ``name``."""
         try:
-            points = np.array(x, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(f"{name} must be a vector of {self.D} numbers") from None
-        points = points.reshape(1, -1) if points.ndim == 1 else points
+            points = numbers_array(x)
+        except ValueError:
+            raise ValueError(f"{name} must be a vector of {self.D} real numbers") from None
+        if points.ndim == 1 or (points.ndim == 0 and self.D == 1):
+            points = points.reshape(1, -1)
         if points.ndim != 2 or points.shape[1] != self.D:
             raise ValueError(
                 f"{name} must have {self.D} coordinates, as the bounds do; got shape {np.shape(x)}"

@@ -43,7 +43,7 @@ class Found:
     x: Host  # (D,) in [-1, 1]
     value: float
     subspace: int  # which slice; 0 where there is one subspace only
-    subspaces: int
+    subspaces: int  # how many were looked at
     evaluations: int
 
 
@@ -203,7 +203,9 @@ def search_slices(
     best = int(np.argmax(pool.value))
     at = int(hunt.close[pool.row[best]])
     x = screen.slices.point(screen.geometry.z(np.array([at]))[0], pool.v[best])
-    return Found(x, float(pool.value[best]), int(screen.geometry.index[at]), m, hunt.evaluations)
+    return Found(
+        x, float(pool.value[best]), int(screen.geometry.index[at]), screen.seen, hunt.evaluations
+    )
 
 
 def search_subspace(

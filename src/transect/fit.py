@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ._array import Host, cholesky, inverse_lower, to_device
+from ._checks import positive_number
 from .gp import GaussianProcess, Hyperparameters
 from .kernels import KERNELS, Kernel, squared_distance
 
@@ -102,8 +103,9 @@ class Surrogate:
             raise ValueError(f"kernel must be one of {sorted(KERNELS)}, got {self.kernel!r}")
         if self.prior not in ("none", "dimension-scaled"):
             raise ValueError(f"prior must be 'none' or 'dimension-scaled', got {self.prior!r}")
-        if not self.noise_floor > 0:
-            raise ValueError(f"noise_floor must be positive, got {self.noise_floor}")
+        positive_number("noise_floor", self.noise_floor, below=1.0)
+        if positive_number("refit_growth", self.refit_growth) <= 1.0:
+            raise ValueError(f"refit_growth must be greater than 1, got {self.refit_growth}")
 
     def advance(self, previous: Model | None, X: Host, y: Host, device: Any | None = None) -> Model:
         """The model for all evaluations so far, X (n, D) and y (n,), y = nan for a failure.
@@ -117,12 +119,12 @@ class Surrogate:
         if previous is None or self._refit_is_due(previous, y[ok]):
             shift, scale = standardisation(y[ok])
             warm = None if previous is None else previous.gp.hyper
-            u = (y - shift) / scale
+            u = _standardised(y, shift, scale)
             hyper = self.fit(X[ok], u[ok], warm, None if self.ard else base[np.ix_(ok, ok)])
             fitted_on, gp = int(np.count_nonzero(ok)), None
         else:
             shift, scale, fitted_on = previous.shift, previous.scale, previous.fitted_on
-            u = (y - shift) / scale
+            u = _standardised(y, shift, scale)
             hyper, gp = previous.gp.hyper, previous.gp
         u[~ok] = np.min(u[ok])
         X_on, u_on = to_device(X, device), to_device(u, device)
@@ -140,7 +142,7 @@ class Surrogate:
         n, fitted_on = len(y), previous.fitted_on
         if n == fitted_on:
             return False
-        wild = np.abs(y[fitted_on:] - previous.shift) > WILD_VALUE * previous.scale
+        wild = np.abs(_standardised(y[fitted_on:], previous.shift, previous.scale)) > WILD_VALUE
         return n <= self.refit_always or n >= self.refit_growth * fitted_on or bool(np.any(wild))
 
     def fit(
@@ -193,15 +195,20 @@ def _extend_distances(previous: Model | None, X: Host) -> Host:
 
 
 def standardisation(y: Host) -> tuple[float, float]:
-    """Mean and standard deviation of y (n,), safe for values up to 1e±300."""
+    """Mean and standard deviation of y (n,), safe for every finite value."""
     largest = float(np.max(np.abs(y)))
-    if largest == 0.0:
+    if largest < 1e-305:  # zeros, or so near the end of the number range that no digits are left
         return 0.0, 1.0
     u = y / largest  # squares of 1e300 overflow, of 1e-300 vanish
     shift, spread = float(np.mean(u)), float(np.std(u))
     if spread <= 1e-14:  # constant, up to rounding
         return shift * largest, largest
     return shift * largest, spread * largest
+
+
+def _standardised(y: Host, shift: float, scale: float) -> Host:
+    """(y - shift) / scale; halved first, since a difference of values may overflow."""
+    return (0.5 * y - 0.5 * shift) / (0.5 * scale)
 
 
 class _LogPosterior:
@@ -309,7 +316,7 @@ def _bounds(
     root = math.sqrt(D)
     lengthscale = (math.log(0.01 * root), math.log(100.0 * root))
     amplitude = (math.log(1e-2), math.log(1e2)) if learn_amplitude else (0.0, 0.0)
-    noise = (math.log(noise_floor), math.log(max(1.0, noise_floor)))
+    noise = (math.log(noise_floor), 0.0)
     return [lengthscale] * size + [amplitude, noise]
 
 

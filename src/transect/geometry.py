@@ -4,6 +4,7 @@ On a slice the squared distance to an observation is |z - z_i|², the same for a
 points, plus |v - v_i|². The first part is the only one that costs O(D). It is kept in a
 table of slices × observations, in single precision: a new observation adds a column, a new
 slice a row, and with one shared length-scale the table survives every refit.
+The fixed parts themselves are float32 numbers; the distances have the precision asked for.
 """
 
 from __future__ import annotations
@@ -22,16 +23,12 @@ BLOCK = 1 << 19  # numbers in a block: 2 MiB of float32, about a core's cache
 
 
 class Grid:
-    """A float32 matrix that grows by rows and columns into spare capacity."""
+    """A matrix that grows by rows and columns into spare capacity."""
 
-    def __init__(self, template: Array, columns: int = 0) -> None:
-        self._template = template  # of the library and on the device to use
+    def __init__(self, template: Array, dtype: Any, columns: int = 0) -> None:
+        """``template`` is an array of the library and on the device to use."""
         self.rows, self.columns = 0, columns
-        self._data = self._empty(0, columns)
-
-    def _empty(self, rows: int, columns: int) -> Array:
-        # Zeros, not to have them but because untouched pages of zeros take no memory.
-        return zeros(self._template, (rows, columns), namespace(self._template).float32)
+        self._data = zeros(template, (0, columns), dtype)
 
     @property
     def data(self) -> Array:
@@ -52,7 +49,8 @@ class Grid:
         """Make room for this size, so that growing to it copies nothing."""
         have_rows, have_columns = self._data.shape
         if rows > have_rows or columns > have_columns:
-            grown = self._empty(max(rows, have_rows), max(columns, have_columns))
+            # Zeros, not to have them but because untouched pages of zeros take no memory.
+            grown = zeros(self._data, (max(rows, have_rows), max(columns, have_columns)))
             grown[: self.rows, : self.columns] = self.data
             self._data = grown
 
@@ -64,6 +62,11 @@ class Grid:
     def at(self, rows: Any) -> Array:
         """A copy of single rows (k, columns). (``take`` would copy the whole matrix first.)"""
         return self.data[rows, :]
+
+
+def size_of(dtype: Any) -> int:
+    """Bytes of a number of this type."""
+    return 4 if "32" in str(dtype) else 8
 
 
 def thin_product(A: Array, B: Array) -> Array:
@@ -82,19 +85,19 @@ class Geometry:
     multiplied by ``factor``: 1 and 1/ℓ² with one length-scale, 1/ℓ_i² and 1 with ARD.
     """
 
-    def __init__(self, slices: Slices, gp: GaussianProcess) -> None:
+    def __init__(self, slices: Slices, gp: GaussianProcess, dtype: Any) -> None:
         xp = namespace(gp.X)
         fixed = slices.D - slices.d
         weight = xp.ones_like(gp.X[0, :])
         if gp.hyper.lengthscale.ndim:
             weight = weight / (gp.hyper.lengthscale * gp.hyper.lengthscale)
-        self.slices = slices
+        self.slices, self.dtype = slices, dtype
         self.index: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self.factor = 1.0
-        self._weight = xp.astype(weight[slices.fixed], xp.float32)  # (D-d,)
-        self._Z = Grid(gp.X, fixed)
-        self._C = Grid(gp.X)
-        self._X = Grid(gp.X, fixed)  # observations, times the weights
+        self._weight = xp.astype(weight[slices.fixed], dtype)  # (D-d,)
+        self._Z = Grid(gp.X, xp.float32, fixed)
+        self._C = Grid(gp.X, dtype)
+        self._X = Grid(gp.X, dtype, fixed)  # observations, times the weights
         self._z_norm = self._x_norm = self._weight[:0]
 
     def fits(self, gp: GaussianProcess) -> bool:
@@ -106,7 +109,7 @@ class Geometry:
         xp = namespace(gp.X)
         if self.fits(gp):
             self.factor = 1.0 / float(gp.hyper.lengthscale) ** 2
-        fresh = xp.astype(gp.X[settled:, self.slices.fixed], xp.float32)
+        fresh = xp.astype(gp.X[settled:, self.slices.fixed], self.dtype)
         self._X.resize(gp.n, self._X.columns)
         self._X.data[settled:, :] = fresh * self._weight
         self._x_norm = xp.concat([self._x_norm[:settled], (fresh * fresh) @ self._weight])
@@ -122,8 +125,9 @@ class Geometry:
         self._C.resize(have + more, self._C.columns)
 
         def draw(span: tuple[int, int]) -> Array:
-            Z = like(self._weight, self.slices.z(start + span[0], start + span[1]))
-            self._Z.data[have + span[0] : have + span[1], :] = Z
+            z = self.slices.z(start + span[0], start + span[1])
+            self._Z.data[have + span[0] : have + span[1], :] = like(self._weight, z, xp.float32)
+            Z = like(self._weight, z)
             return (Z * Z) @ self._weight
 
         norms = each_block(draw, spans(more, max(1, BLOCK // max(1, self._Z.columns))))
@@ -139,7 +143,8 @@ class Geometry:
 
         def job(span: tuple[int, int]) -> None:
             at = slice(rows.start + span[0], rows.start + span[1])
-            sq = self._z_norm[at][:, None] + x_norm - 2.0 * thin_product(self._Z.data[at, :], X.T)
+            Z = xp.astype(self._Z.data[at, :], self.dtype, copy=False)
+            sq = self._z_norm[at][:, None] + x_norm - 2.0 * thin_product(Z, X.T)
             self._C.data[at, columns] = xp.clip(sq, 0.0, None)
 
         size = BLOCK // (self._Z.columns + X.shape[0] + 1)
@@ -175,4 +180,4 @@ class Geometry:
         return host
 
     def bytes_per_slice(self) -> int:
-        return 4 * (self._Z.columns + self._C.columns)
+        return 4 * self._Z.columns + size_of(self.dtype) * self._C.columns

@@ -123,6 +123,8 @@ class GaussianProcess:
 
     def condition(self, X: Array, y: Array) -> GaussianProcess:
         """The posterior after k more observations, y (k,) at X (k, D)."""
+        if X.shape[0] == 0:
+            return self
         xp = namespace(X)
         return self.extend(xp.concat([self.X, X], axis=0), xp.concat([self.y, y], axis=0))
 
@@ -200,11 +202,8 @@ def _safe_cholesky(K: Array, noise: float, amplitude: float) -> tuple[Array, flo
     """Factor of K + noise·I, with jitter raised tenfold until it exists; (L, jitter)."""
     xp = namespace(K)
     eye = like(K, xp.eye(K.shape[0]))
-    jitter = 0.0
-    while True:
+    for jitter in (0.0, *(amplitude * 10.0**power for power in range(-10, 2))):
         L = cholesky(K + (noise + jitter) * eye)
         if L is not None:
             return L, jitter
-        if jitter > amplitude:
-            raise FloatingPointError("the covariance matrix is not finite")
-        jitter = max(10.0 * jitter, 1e-10 * amplitude)
+    raise FloatingPointError("the covariance matrix is not finite, or amplitude is not positive")

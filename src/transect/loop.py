@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._checks import one_number, positive_number, whole_number
 from ._clock import deadline_in, late
-from .optimizer import DEFAULT_STRATEGY, Optimizer, Trial, as_number, at_least
+from .optimizer import DEFAULT_STRATEGY, Optimizer, Trial
 from .strategies import Strategy
 
 if TYPE_CHECKING:
@@ -115,10 +116,10 @@ def _run(
 ) -> OptimizeResult:
     if not callable(f):
         raise TypeError(f"f must be a function of one vector, got {f!r}")
-    max_evals = at_least("max_evals", max_evals, 1)
-    if max_time is not None and not max_time > 0:
-        raise ValueError(f"max_time must be a positive number of seconds, got {max_time}")
-    deadline = deadline_in(max_time)
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback must be a function of one result, got {callback!r}")
+    max_evals = whole_number("max_evals", max_evals, 1)
+    deadline = deadline_in(None if max_time is None else positive_number("max_time", max_time))
     opt = Optimizer(
         bounds,
         strategy,
@@ -161,12 +162,12 @@ def _seed_points(opt: Optimizer, x0: Any, y0: Any) -> int:
     if y0 is None:
         opt.suggest_first(points)
         return 0
-    values = [y0] if np.ndim(y0) == 0 else list(y0)
+    values = [y0] if not np.iterable(y0) or isinstance(y0, str) else list(y0)
     if len(values) != len(points):
         raise ValueError(
             f"y0 must have one value per point of x0: {len(points)}, got {len(values)}"
         )
-    numbers = [as_number(value, "y0") for value in values]  # all of them before the first tell
+    numbers = [one_number("y0", value) for value in values]  # all of them before the first tell
     for point, number in zip(points, numbers, strict=True):
         opt.tell(point, number)
     return len(points)
@@ -181,7 +182,7 @@ def _evaluate(f: Objective, opt: Optimizer, trial: Trial) -> None:
         log.warning("evaluation %d failed: %s: %s", trial.id, type(error).__name__, error)
         return
     try:
-        number = as_number(value, "the objective's value")
+        one_number("the objective's value", value)
     except TypeError as error:
         # Before anything has worked this is a mistake in the objective, and hours of
         # evaluations would not mend it; later, finished evaluations are worth more.
@@ -190,7 +191,7 @@ def _evaluate(f: Objective, opt: Optimizer, trial: Trial) -> None:
         opt.fail(trial, str(error))
         log.warning("evaluation %d failed: %s", trial.id, error)
         return
-    finished = opt.tell(trial, number)
+    finished = opt.tell(trial, value)
     if finished.state == "failed":
         log.warning("evaluation %d failed: %s", trial.id, finished.error)
 
@@ -204,7 +205,7 @@ def _result(opt: Optimizer, given: int, message: str) -> OptimizeResult:
         message += f"; none gave a value, the first because: {errors[0]}" if errors else ""
     result = OptimizeResult()
     result.update(
-        x=None if best is None else best.x,
+        x=None if best is None else best.x.copy(),
         fun=np.nan if best is None else best.value,
         nfev=len(trials) - given,
         success=best is not None,

@@ -7,7 +7,6 @@ minimised; strategies see points in [-1, 1]^D and values to maximise.
 from __future__ import annotations
 
 import math
-import numbers
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ._array import Host
+from ._checks import one_number, positive_number, whole_number
 from ._clock import deadline_in
 from ._threads import quiet_blas
 from .box import Box
@@ -29,10 +29,10 @@ DUPLICATE = 1e-9  # points closer than this in every coordinate (box side 2) are
 class Trial:
     """One evaluation: asked for, then done or failed.
 
-    x is in the user's units. info says how the point was found: always "source"
-    ("initial", "strategy", "told" or, where a strategy repeats a point, "instead of a
-    duplicate") and "seconds"; with MS-UCB also ucb, best_slice, margin, beta, subspaces and
-    evaluations, in units of the maximised function (-f when minimising).
+    x is in the user's units, and read-only. info says how the point was found: always
+    "source" ("initial", "strategy", "given" for x0, "told" or, where a strategy repeats a
+    point, "instead of a duplicate") and "seconds"; with MS-UCB also ucb, best_slice, margin,
+    beta, subspaces and evaluations, in units of the maximised function (-f when minimising).
     """
 
     id: int
@@ -69,11 +69,9 @@ class Optimizer:
     ) -> None:
         self.box = Box.of(bounds)
         self.strategy = resolve(strategy)
-        self.n_init = at_least("n_init", n_init, 1)
-        if suggest_time is not None and not suggest_time > 0:
-            raise ValueError(
-                f"suggest_time must be a positive number of seconds, got {suggest_time}"
-            )
+        self.n_init = whole_number("n_init", n_init, 1)
+        if suggest_time is not None:
+            suggest_time = positive_number("suggest_time", suggest_time)
         self.suggest_time = suggest_time
         self._sign = 1.0 if maximize else -1.0
         self._seed = _seed(seed)
@@ -93,7 +91,7 @@ class Optimizer:
         # Every ask has its own generator, so a run can be picked up at any trial.
         rng = np.random.default_rng([self._seed, len(self._trials)])
         if self._queue:
-            return self._add(self._queue.pop(0), {"source": "initial", "seconds": 0.0})
+            return self._add(self._queue.pop(0), {"source": "given", "seconds": 0.0})
         info: dict[str, Any] = {"source": "initial"}
         u = self.box.sample(rng, 1)[0]
         if len(self._trials) >= self.n_init and self._has_values():
@@ -113,7 +111,7 @@ class Optimizer:
         nan, an infinity or None mark a failed evaluation: it is recorded, the model keeps
         away from it, and the run goes on. Returns the finished trial.
         """
-        number = as_number(value, "value")
+        number = one_number("value", value)
         if isinstance(trial, Trial):
             known = 0 <= trial.id < len(self._trials) and np.array_equal(
                 self._trials[trial.id].x, trial.x
@@ -127,18 +125,22 @@ class Optimizer:
             if len(x) != 1:
                 raise ValueError(f"x must be one point, got {len(x)}; tell them one by one")
             trial = self._add(x[0], {"source": "told", "seconds": 0.0})
-        error = None if math.isfinite(number) else f"the value is {value!r}"
+        error = (
+            None if math.isfinite(number) else f"the value is {None if value is None else number}"
+        )
         return self._finish(trial.id, number, error)
 
     def fail(self, trial: Trial, error: str) -> Trial:
         """Report that a trial's evaluation failed, and why."""
+        if not isinstance(trial, Trial):
+            raise TypeError(f"trial must be one that was asked for, got {trial!r:.100}")
         self.tell(trial, None)
         self._trials[trial.id] = replace(self._trials[trial.id], error=error)
         return self._trials[trial.id]
 
     def suggest_first(self, points: Any) -> None:
         """Points (D,) or (k, D), inside the bounds, to ask for before anything else."""
-        self._queue.extend(self.box.check_points(points, "x0"))
+        self._queue.extend(self.box.check_points(points, "points"))
 
     # --- what is known ---------------------------------------------------------------
 
@@ -172,6 +174,7 @@ class Optimizer:
         return bool(np.any(np.max(np.abs(self._unit.data - u), axis=1) < DUPLICATE))
 
     def _add(self, x: Host, info: Mapping[str, Any], u: Host | None = None) -> Trial:
+        x.flags.writeable = False  # what was evaluated stays what was evaluated
         trial = Trial(len(self._trials), x, info)
         self._unit.append(self.box.to_unit(x) if u is None else u)
         self._trials.append(trial)
@@ -206,31 +209,6 @@ class _Rows:
             self._data = np.concatenate([self._data, np.empty_like(self._data)])
         self._data[self._count] = row
         self._count += 1
-
-
-def as_number(value: Any, name: str) -> float:
-    """``value`` as a float, nan for None; a TypeError that names it for anything else."""
-    if value is None:
-        return math.nan
-    if isinstance(value, numbers.Real):
-        try:
-            return float(value)
-        except OverflowError:  # an integer beyond 1e308
-            return math.inf
-    shape = getattr(value, "shape", None)
-    if shape is not None and all(n == 1 for n in shape) and not isinstance(value, np.flexible):
-        try:
-            return float(value.reshape(()) if shape else value)
-        except (TypeError, ValueError):
-            pass
-    what = f"an array of shape {tuple(shape)}" if shape else f"{type(value).__name__} {value!r}"
-    raise TypeError(f"{name} must be one real number (or None for a failure), got {what:.200}")
-
-
-def at_least(name: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
-    return int(value)
 
 
 def _seed(seed: int | None) -> int:

@@ -1,10 +1,11 @@
 """Incremental screening: the acquisition at a few points of every slice, kept up to date.
 
-For each candidate c the table holds a row W_c = L⁻¹k(X, c), in single precision. A new
-observation appends one column, which costs O(n) per candidate instead of O(n²); mean
-and variance follow as W·L⁻¹y and amplitude - |W_c|². Only new hyper-parameters rebuild
-the table, by one matrix product. What comes out ranks candidates; whoever uses them
-computes their values again in double precision.
+For each candidate c the table holds a row W_c = L⁻¹k(X, c). A new observation appends one
+column, which costs O(n) per candidate instead of O(n²); mean and variance follow as
+W·L⁻¹y and amplitude - |W_c|². Only new hyper-parameters rebuild the table, by one matrix
+product. Large tables are in single precision, unless the data leave so little variance
+that it would not do. What comes out ranks candidates; whoever uses them computes their
+values again.
 
 When the tables would outgrow their memory, the slices with the lowest acquisition values
 leave them until the next rebuild, which looks at all of them again.
@@ -12,21 +13,26 @@ leave them until the next rebuild, which looks at all of them again.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from ._array import Array, like, namespace, to_host
+from ._array import Array, Host, like, namespace, to_host, zeros
 from ._clock import late
 from ._threads import each_block, spans
 from .acquisition import Acquisition
-from .geometry import BLOCK, Geometry, Grid, thin_product
-from .gp import GaussianProcess
+from .geometry import BLOCK, Geometry, Grid, size_of, thin_product
+from .gp import VARIANCE_FLOOR, GaussianProcess
 from .subspace import Slices
 
 CANDIDATES = 8192  # points the table aims at, spread over the slices
 MOST_PER_SLICE = 64
 LEAST_PROBES = 4  # points tried on a slice even where only one is kept
-VARIANCE_FLOOR = 1e-6  # share of the prior variance that single precision can tell from 0
+PORTION = 1e9  # multiplications between two glances at the clock
+SINGLE_FLOOR = 1e-6  # share of the prior variance that single precision can tell from 0
+SMALL = 4_000_000  # numbers up to which a table is in double precision
+SHARP = 1e-2  # as is one of a model that leaves less than this share of variance at its data
 
 Single = NDArray[np.float32]
 
@@ -41,6 +47,9 @@ class Screen:
     def __init__(self, slices: Slices, memory: float = 1e9) -> None:
         self.slices = slices
         self.memory = memory  # bytes the tables may take
+        self._forget()
+
+    def _forget(self) -> None:
         self.gp: GaussianProcess | None = None
         self.settled = 0  # leading observations that stay: not the pending ones
         self.seen = 0  # slices looked at since the last rebuild
@@ -50,8 +59,9 @@ class Screen:
         self.geometry: Geometry
         self.W: Grid  # (candidates, n)
         self._sums: Array  # (candidates, 4), see _sum
+        self.dtype: Any
         self.v: Array  # (slices, per_slice, d)
-        self._last_v: Single = np.zeros((0, slices.d), dtype=np.float32)  # (ever seen, d)
+        self._last_v: Single = np.zeros((0, self.slices.d), dtype=np.float32)  # (ever seen, d)
 
     # --- keeping it up to date -------------------------------------------------------
 
@@ -70,6 +80,8 @@ class Screen:
         others are pending points.
         """
         self.evaluations = 0
+        if not self._is_continued_by(gp, m):
+            self._forget()
         crowded = self.per_slice > 1 and m * self.per_slice > 2 * CANDIDATES
         rebuild = self.gp is None or gp.hyper is not self.gp.hyper or crowded
         if rebuild:
@@ -84,11 +96,29 @@ class Screen:
             self.geometry.reserve(min(m, room))
             self.W.reserve(min(m, room) * self.per_slice, gp.n)
         while self.seen < m and not (self.seen and late(deadline)):
-            stop = min(m, self.seen + max(1, room // 4))
+            stop = min(m, self.seen + min(max(1, room // 4), self._portion(gp.n)))
             self._append_slices(gp, settled, stop, acquisition, rng)
             if self.v.shape[0] > room:
                 self._prune(acquisition)
         self.settled, self._summed_with = settled, self._whitened
+
+    def _is_continued_by(self, gp: GaussianProcess, m: int) -> bool:
+        """Whether ``gp`` and ``m`` come after what the tables hold, not beside it."""
+        k = self.settled
+        if self.gp is None or k == 0:
+            return True
+        if m < self.seen or gp.n < k:
+            return False
+        # With the same hyper-parameters the factors tell, which are smaller than the points.
+        same = gp.hyper is self.gp.hyper
+        old, new = (self.gp.L[:k, :k], gp.L[:k, :k]) if same else (self.gp.X[:k, :], gp.X[:k, :])
+        return bool(namespace(gp.X).all(old == new))
+
+    def _portion(self, n: int) -> int:
+        """Slices looked at between two glances at the clock."""
+        kernel = 64  # multiplications that one kernel value costs as much time as
+        each = LEAST_PROBES * n * (n + kernel) + n * (self.slices.D - self.slices.d)
+        return max(64, int(PORTION / each))
 
     def _restart(self, gp: GaussianProcess, m: int, acquisition: Acquisition) -> None:
         """Forget all candidates but the best one of each slice."""
@@ -98,29 +128,30 @@ class Screen:
             best = np.argmax(self._values(acquisition), axis=1)  # (slices,)
             self._last_v[index] = to_host(self.v)[np.arange(len(best)), best]
             dropped = len(index) < self.seen
-        if self.gp is None or dropped or not self.geometry.fits(gp):
-            self.geometry = Geometry(self.slices, gp)
-            self.settled = 0
-        single = namespace(gp.X).float32
         d = self.slices.d
         self.per_slice = 1 if d == 0 else int(np.clip(CANDIDATES // m, 1, MOST_PER_SLICE))
+        dtype = _precision(gp, m * self.per_slice)
+        changed = self.gp is None or dtype != self.dtype
+        if changed or dropped or not self.geometry.fits(gp):
+            self.geometry = Geometry(self.slices, gp, dtype)
+            self.settled = 0
+        if changed:
+            self.dtype, self.W = dtype, Grid(gp.X, dtype)
         self.seen = 0
-        if self.gp is None:
-            self.W = Grid(gp.X)
         self.W.resize(0, gp.n)  # the memory stays
-        self._sums = like(gp.X, np.zeros((0, 4)), dtype=single)
-        self.v = like(gp.X, np.zeros((0, self.per_slice, d)), dtype=single)
+        self._sums = zeros(gp.X, (0, 4), dtype)
+        self.v = zeros(gp.X, (0, self.per_slice, d), dtype)
 
     def _snapshot(self, gp: GaussianProcess) -> None:
-        """What rows and columns are made of, in single precision."""
+        """What rows and columns are made of, in the tables' precision."""
         xp = namespace(gp.X)
         free = self.slices.free
         scale = ((1.0 / gp.hyper.lengthscale) * xp.ones_like(gp.X[0, :]))[free]
-        self._R = xp.astype(scale, xp.float32)
-        self._u = xp.astype(gp.X[:, free] * scale, xp.float32)  # (n, d)
+        self._R = xp.astype(scale, self.dtype)
+        self._u = xp.astype(gp.X[:, free] * scale, self.dtype)  # (n, d)
         self._u_norm = xp.vecdot(self._u, self._u)
-        self._L_inv_T = xp.astype(gp.L_inv.T, xp.float32)
-        self._whitened = xp.astype(gp.whitened, xp.float32)
+        self._L_inv_T = xp.astype(gp.L_inv.T, self.dtype)
+        self._whitened = xp.astype(gp.whitened, self.dtype)
         self._amplitude, self._prior_mean = gp.hyper.amplitude, gp.hyper.mean
 
     def _sum(self, W: Array, start: int, settled: int) -> Array:
@@ -139,7 +170,8 @@ class Screen:
 
     def _posterior(self, sums: Array) -> tuple[Array, Array]:
         """Mean and variance (rows,)."""
-        floor = VARIANCE_FLOOR * self._amplitude
+        single = self.dtype == namespace(sums).float32
+        floor = (SINGLE_FLOOR if single else VARIANCE_FLOOR) * self._amplitude
         var = namespace(sums).clip(self._amplitude - sums[:, 3], floor, None)
         return self._prior_mean + sums[:, 2], var
 
@@ -157,7 +189,7 @@ class Screen:
         xp = namespace(gp.X)
         k, n, P = self.settled, gp.n, self.per_slice
         self.W.resize(self.W.rows, n)
-        L_old_T = xp.astype(gp.L[k:, :k].T, xp.float32)  # (k, new)
+        L_old_T = xp.astype(gp.L[k:, :k].T, self.dtype)  # (k, new)
         inv_new_T = self._L_inv_T[k:, k:]
         new = slice(k, n)
         # Sums over settled columns stay true unless a failure's stand-in value has changed.
@@ -236,7 +268,7 @@ class Screen:
     def _room(self) -> int:
         """Slices the tables may hold."""
         n = len(self._whitened)
-        each = 4 * self.per_slice * n + self.geometry.bytes_per_slice()
+        each = size_of(self.dtype) * self.per_slice * n + self.geometry.bytes_per_slice()
         return max(64, int(self.memory / each))
 
     def _prune(self, acquisition: Acquisition) -> None:
@@ -253,8 +285,8 @@ class Screen:
 
     # --- reading and improving it ----------------------------------------------------
 
-    def _values(self, acquisition: Acquisition) -> Single:
-        values: Single = to_host(acquisition.value(*self._posterior(self._sums)))
+    def _values(self, acquisition: Acquisition) -> Host:
+        values: Host = to_host(acquisition.value(*self._posterior(self._sums)))
         return values.reshape(-1, self.per_slice)
 
     def best_slices(self, acquisition: Acquisition, count: int) -> NDArray[np.intp]:
@@ -265,9 +297,9 @@ class Screen:
             at = np.argpartition(-top, count)[:count]
         return at[np.argsort(-top[at], kind="stable")]
 
-    def on_slices(self, at: NDArray[np.intp], acquisition: Acquisition) -> tuple[Single, Single]:
+    def on_slices(self, at: NDArray[np.intp], acquisition: Acquisition) -> tuple[Host, Host]:
         """Candidates (k, per_slice, d) and their values (k, per_slice) on the slices ``at``."""
-        v: Single = to_host(namespace(self.v).take(self.v, like(self.v, at, int), axis=0))
+        v: Host = to_host(namespace(self.v).take(self.v, like(self.v, at, int), axis=0))
         return v, self._values(acquisition)[at]
 
     def improve(self, at: NDArray[np.intp], v: Single, acquisition: Acquisition) -> None:
@@ -281,6 +313,17 @@ class Screen:
         self.W.data[rows, :] = W
         self._sums[rows, :] = self._sum(W, 0, self.settled)
         self.v[like(rows, at), like(rows, slot), :] = new
+
+
+def _precision(gp: GaussianProcess, candidates: int) -> Any:
+    """Single precision for large tables of models that leave some variance.
+
+    Squared pivots of L are the variances of the observations given those before.
+    """
+    xp = namespace(gp.X)
+    pivots = to_host(xp.linalg.diagonal(gp.L)) ** 2
+    sharp = float(np.median(pivots)) < SHARP * gp.hyper.amplitude
+    return xp.float64 if sharp or candidates * gp.n <= SMALL else xp.float32
 
 
 def random_probes(rng: np.random.Generator, shape: tuple[int, ...]) -> Single:

@@ -34,7 +34,7 @@ class Subspace:
     @staticmethod
     def segment(x: Host, direction: Host) -> Subspace:
         """The part of the line x + s·direction inside the box; s = 0 is x (D,)."""
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             crossings = np.stack([(-1.0 - x) / direction, (1.0 - x) / direction])  # (2, D)
         crossings = crossings[:, direction != 0.0]
         if crossings.shape[1] == 0:

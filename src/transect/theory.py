@@ -50,7 +50,7 @@ def practical_scale(d: int) -> float:
     """What β "practical" multiplies the published β_t with: 1 / (8·max(d, 1)).
 
     The published schedules grow like 2d·log t; this takes the dimension out and leaves
-    sqrt(β_t) between about 1 and 2.5 for t up to 500, the range in which upper confidence
+    sqrt(β_t) between about 1 and 3 for t up to 500, the range in which upper confidence
     bounds are known to work in high dimensions. No guarantee comes with it.
     """
     return 1.0 / (8.0 * max(d, 1))

@@ -31,6 +31,8 @@ def resolve(strategy: str | Strategy) -> Strategy:
             raise ValueError(f"strategy must be one of {sorted(BY_NAME)}, got {strategy!r}")
         found: Strategy = BY_NAME[strategy]()
         return found
+    if isinstance(strategy, type):
+        raise TypeError(f"strategy must be an object, not a class: {strategy.__name__}()")
     if not (hasattr(strategy, "start") and hasattr(strategy, "suggest")):
         raise TypeError(
             f"strategy must be a name ({', '.join(sorted(BY_NAME))}) or a strategy object such "

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._array import to_host
+from .._checks import positive_number
 from ..acquisition import UCB, Acquisition, LogEI
 from ..engine import search_subspace
 from ..fit import Model, Surrogate
@@ -54,12 +55,10 @@ class GPUCB:
 
     def __post_init__(self) -> None:
         check_beta(self.beta, ("paper", "practical"))
-        if not 0 < self.beta_scale < np.inf:
-            raise ValueError(f"beta_scale must be a positive number, got {self.beta_scale}")
-        if not 0 < self.delta < 1:
-            raise ValueError(f"delta must lie between 0 and 1, got {self.delta}")
-        if not (self.a > 0 and self.b > 0):
-            raise ValueError(f"a and b must be positive, got a={self.a}, b={self.b}")
+        positive_number("beta_scale", self.beta_scale)
+        positive_number("delta", self.delta, below=1.0)
+        positive_number("a", self.a)
+        positive_number("b", self.b)
         if self.acquisition not in ("ucb", "log-ei"):
             raise ValueError(f"acquisition must be 'ucb' or 'log-ei', got {self.acquisition!r}")
 
@@ -80,7 +79,7 @@ class GPUCB:
         ucb = UCB(beta)
         acquisition: Acquisition = ucb
         if self.acquisition == "log-ei":
-            gp = belief.model.gp
+            gp = belief.gp  # pending points count with what is expected of them
             acquisition = LogEI(float(to_host(gp.posterior(gp.X)[0]).max()))
         found = search_subspace(Subspace.whole(D), belief.gp, acquisition, rng, deadline=deadline)
         info: dict[str, Any] = {

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from .._checks import positive_number, whole_number
 from ..acquisition import UCB
 from ..engine import search_slices, search_subspace
 from ..fit import Model, Surrogate
@@ -62,15 +63,13 @@ class MSUCB:
     surrogate: Surrogate = field(default_factory=Surrogate)
 
     def __post_init__(self) -> None:
-        for name, value, least in (("d", self.d, 0), ("n0", self.n0, 1), ("alpha", self.alpha, 0)):
-            if value is None and name == "d":
-                continue
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
-        if not 0 < self.delta < 1:
-            raise ValueError(f"delta must lie between 0 and 1, got {self.delta}")
-        if not (self.a > 0 and self.b > 0):
-            raise ValueError(f"a and b must be positive, got a={self.a}, b={self.b}")
+        if self.d is not None:
+            whole_number("d", self.d, 0)
+        whole_number("n0", self.n0, 1)
+        whole_number("alpha", self.alpha, 0)
+        positive_number("delta", self.delta, below=1.0)
+        positive_number("a", self.a)
+        positive_number("b", self.b)
         check_beta(self.beta, ("paper", "corrected", "practical"))
 
     def start(self, setting: Setting) -> _State:

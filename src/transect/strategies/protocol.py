@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 import numpy as np
 
 from .._array import Host, to_device
+from .._checks import is_real
 from ..fit import Model, Surrogate
 from ..gp import GaussianProcess
 from ..theory import practical_scale
@@ -99,7 +100,7 @@ def check_beta(beta: Beta, kinds: tuple[str, ...]) -> None:
     """Raise unless ``beta`` is one of ``kinds``, a positive number or a callable."""
     if callable(beta) or (isinstance(beta, str) and beta in kinds):
         return
-    if isinstance(beta, int | float) and not isinstance(beta, bool) and 0 < beta < np.inf:
+    if is_real(beta) and 0 < float(beta) < np.inf:
         return
     expected = ", ".join(repr(k) for k in kinds)
     raise ValueError(f"beta must be {expected}, a positive number or a callable of t; got {beta!r}")
