@@ -22,6 +22,7 @@ LAYERS = [
     "ascent",
     "subspace",
     "view",
+    "climb",
     "geometry",
     "screen",
     "engine",

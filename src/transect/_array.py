@@ -63,10 +63,21 @@ def cholesky(K: Array) -> Array | None:
     """Lower Cholesky factor (n, n), or None when ``K`` is not positive definite."""
     xp = namespace(K)
     try:
-        L = xp.linalg.cholesky(K)
+        L = _numpy_cholesky(K) if xp is np else xp.linalg.cholesky(K)
     except (np.linalg.LinAlgError, RuntimeError):  # torch raises a RuntimeError
         return None
     return L if bool(xp.all(xp.isfinite(xp.linalg.diagonal(L)))) else None
+
+
+def _numpy_cholesky(K: Host) -> Host:
+    from scipy.linalg.lapack import dpotrf
+
+    # K.T is K in Fortran's order; its upper factor, transposed back, is the lower one.
+    U, failed = dpotrf(K.T, lower=0, clean=1)
+    if failed:
+        raise np.linalg.LinAlgError
+    L: Host = U.T
+    return L
 
 
 def inverse_lower(L: Array) -> Array:

@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from ._array import Host, cholesky, inverse_lower, to_device
+from ._array import Host, to_device
 from ._checks import positive_number
+from ._threads import each_block, spans
 from .gp import GaussianProcess, Hyperparameters
 from .kernels import KERNELS, Kernel, squared_distance
 
@@ -27,7 +28,9 @@ from .kernels import KERNELS, Kernel, squared_distance
 # unit cube (spec of the published high-dimensional defaults), doubled for our box.
 START_LENGTHSCALES = (0.2, 0.4, 2.0)
 START_NOISE = 1e-2
-CHEAP = 1e5  # n² times length-scales up to which a first fit climbs from every start
+NEGLIGIBLE = 1e-4  # a step that gains less log posterior than this ends a climb
+COLUMNS = 512  # coordinates of a block in products over all D
+CHEAP = 2e4  # n² times length-scales up to which a first fit climbs from every start
 WILD_VALUE = 5.0  # a value this many standard deviations out makes the old fit void
 
 
@@ -173,11 +176,11 @@ class Surrogate:
         starts = [np.array([s] * size + [0.0, noise]) for s in log_start]
         if warm is not None:
             starts.insert(0, _pack(warm, size))
-        starts.sort(key=lambda theta: -posterior(theta)[0])
         bounds = _bounds(D, size, self.noise_floor, priors.learn_amplitude)
+        scored = sorted(((posterior.value(s), i) for i, s in enumerate(starts)), reverse=True)
         cheap = warm is None and len(u) ** 2 * size <= CHEAP
-        count = len(starts) if cheap else 1
-        climbs = [_climb(posterior, start, bounds) for start in starts[:count]]
+        chosen = scored if cheap else scored[:1]
+        climbs = [_climb(posterior, starts[i], value, bounds) for value, i in chosen]
         _, theta = max(climbs, key=lambda climb: climb[0])
         return replace(_unpack(kernel, theta, 0.0), mean=posterior.mean(theta))
 
@@ -211,6 +214,43 @@ def _standardised(y: Host, shift: float, scale: float) -> Host:
     return (0.5 * y - 0.5 * shift) / (0.5 * scale)
 
 
+@dataclass(frozen=True, eq=False)
+class _Factor:
+    """The upper Cholesky factor U of a covariance matrix, in LAPACK's order, UᵀU = K.
+
+    LAPACK works on one triangle and in place, which halves the time of a likelihood
+    evaluation against general-purpose calls.
+    """
+
+    U: Host  # (n, n)
+
+    @staticmethod
+    def of(K: Host, noise: float) -> _Factor | None:
+        """Factor of K + noise·I, or None if it is not positive definite; overwrites K."""
+        from scipy.linalg.lapack import dpotrf
+
+        K.flat[:: len(K) + 1] += noise
+        U, failed = dpotrf(K.T, lower=0, clean=1, overwrite_a=1)
+        return None if failed else _Factor(U)
+
+    def log_det(self) -> float:
+        return 2.0 * float(np.sum(np.log(np.diagonal(self.U))))
+
+    def solve(self, B: Host) -> Host:
+        """K⁻¹B (n, k)."""
+        from scipy.linalg.lapack import dpotrs
+
+        solved: Host = dpotrs(self.U, B, lower=0)[0]
+        return solved
+
+    def inverse_upper(self) -> Host:
+        """The upper triangle of K⁻¹, zeros below; overwrites the factor."""
+        from scipy.linalg.lapack import dpotri
+
+        inverse: Host = dpotri(self.U, lower=0, overwrite_c=1)[0]
+        return inverse
+
+
 class _LogPosterior:
     """log p(u | X, θ) + log p(θ) and its gradient, θ = (log ℓ [1 or D], log a, log noise)."""
 
@@ -218,59 +258,101 @@ class _LogPosterior:
         """``base`` (n, n), the squared distances of X, for one length-scale; None for ARD."""
         self.kernel, self.X, self.u, self.base, self.priors = kernel, X, u, base, priors
         self.constant = -0.5 * len(u) * math.log(2.0 * math.pi)
+        # K⁻¹u and K⁻¹1 in one solve; Fortran order is LAPACK's
+        self.sides = np.asfortranarray(np.stack([u, np.ones_like(u)], axis=1))
 
-    def _centred(self, L_inv: Host) -> tuple[float, Host]:
-        """The best constant mean, and L⁻¹(u - mean) (n,)."""
-        white = L_inv @ self.u
-        if not self.priors.learn_mean:
-            return 0.0, white
-        ones = np.sum(L_inv, axis=1)  # L⁻¹1
-        mean = float(ones @ white) / float(ones @ ones)
-        return mean, white - mean * ones
+    def value(self, theta: Host) -> float:
+        """The log posterior alone."""
+        _, k, _ = self._kernel(theta)
+        factor = _Factor.of(math.exp(theta[-2]) * k, math.exp(theta[-1]))
+        if factor is None:
+            return -math.inf
+        likelihood, _, _ = self._likelihood(factor)
+        return likelihood + self._add_priors(theta, np.zeros_like(theta))
 
     def mean(self, theta: Host) -> float:
         """The best constant mean for θ."""
-        L = cholesky(self._covariance(theta)[3])
-        assert L is not None  # a climb ends where the matrix can be factored
-        return self._centred(inverse_lower(L))[0]
+        _, k, _ = self._kernel(theta)
+        factor = _Factor.of(math.exp(theta[-2]) * k, math.exp(theta[-1]))
+        assert factor is not None  # a climb ends where the matrix can be factored
+        return self._likelihood(factor)[1]
 
-    def _covariance(self, theta: Host) -> tuple[Host, Host, Host, Host]:
-        """sq, k, dk/dsq and K (n, n)."""
+    def __call__(self, theta: Host) -> tuple[float, Host]:
+        """Value, and gradient in θ."""
+        amplitude, noise = math.exp(theta[-2]), math.exp(theta[-1])
+        sq, k, slope = self._kernel(theta)
+        factor = _Factor.of(amplitude * k, noise)
+        if factor is None:
+            return -math.inf, np.zeros_like(theta)
+        likelihood, _, w = self._likelihood(factor)
+        K_inv = factor.inverse_upper()
+        diagonal = np.diagonal(K_inv)
+
+        def trace(A: Host) -> float:
+            """Σ_ij M_ij A_ij for a symmetric A, from one triangle of K⁻¹ and without M."""
+            both = 2.0 * float(np.vdot(K_inv, A)) - float(diagonal @ np.diagonal(A))
+            return 0.5 * (float(w @ (A @ w)) - both)
+
+        grad = np.empty_like(theta)
+        grad[-2] = amplitude * trace(k)
+        grad[-1] = 0.5 * noise * (float(w @ w) - float(np.sum(diagonal)))
         if self.base is None:
-            scaled = self.X * np.exp(-theta[:-2])
-            sq = squared_distance(scaled, scaled)
+            full = K_inv + np.triu(K_inv, 1).T
+            grad[:-2] = self._ard_gradient(theta[:-2], amplitude * slope, w, full)
+        else:
+            slope *= sq
+            grad[0] = -2.0 * amplitude * trace(slope)  # ∂sq/∂log ℓ = -2·sq
+        return likelihood + self._add_priors(theta, grad), grad
+
+    def _kernel(self, theta: Host) -> tuple[Host, Host, Host]:
+        """sq, k and dk/dsq (n, n)."""
+        if self.base is None:
+            sq = self._ard_distances(theta[:-2])
         else:
             sq = self.base * math.exp(-2.0 * theta[0])
         k, slope = self.kernel.value_slope(sq)
-        K = math.exp(theta[-2]) * k
-        K.flat[:: len(self.u) + 1] += math.exp(theta[-1])
-        return sq, k, slope, K
+        return sq, k, slope
 
-    def __call__(self, theta: Host) -> tuple[float, Host]:
-        log_l, amplitude, noise = theta[:-2], math.exp(theta[-2]), math.exp(theta[-1])
-        sq, k, slope, K = self._covariance(theta)
-        L = cholesky(K)
-        if L is None:
-            return -math.inf, np.zeros_like(theta)
-        L_inv = inverse_lower(L)
-        _, white = self._centred(L_inv)
-        w = L_inv.T @ white
-        value = -0.5 * float(white @ white) - float(np.sum(np.log(np.diagonal(L)))) + self.constant
+    def _likelihood(self, factor: _Factor) -> tuple[float, float, Host]:
+        """Log p(u | X, θ), the best constant mean, and w = K⁻¹(u - mean) (n,)."""
+        solved = factor.solve(self.sides)  # (n, 2)
+        mean = 0.0
+        if self.priors.learn_mean:
+            mean = float(np.sum(solved[:, 0])) / float(np.sum(solved[:, 1]))
+        w = solved[:, 0] - mean * solved[:, 1]
+        fit = float((self.u - mean) @ w)
+        return self.constant - 0.5 * (fit + factor.log_det()), mean, w
 
-        M = 0.5 * (np.outer(w, w) - L_inv.T @ L_inv)  # (n, n)
-        grad = np.empty_like(theta)
-        grad[-2] = amplitude * float(np.vdot(M, k))
-        grad[-1] = noise * float(np.trace(M))
-        M *= slope
-        M *= amplitude  # now ∂value/∂sq
-        if self.base is None:
-            # Σ_ij M_ij (x_i - x_j)² = 2 Σ_i (M1)_i x_i² - 2 xᵀMx, one product for all D
-            scaled = self.X * np.exp(-log_l)
-            cross = np.einsum("id,id->d", scaled, M @ scaled)
-            grad[:-2] = -4.0 * (np.sum(M, axis=1) @ (scaled * scaled) - cross)
-        else:
-            grad[0] = -2.0 * float(np.vdot(M, sq))
-        return value + self._add_priors(theta, grad), grad
+    def _ard_distances(self, log_l: Host) -> Host:
+        def job(span: tuple[int, int]) -> Host:
+            at = slice(*span)
+            scaled = self.X[:, at] * np.exp(-log_l[at])
+            sq: Host = squared_distance(scaled, scaled)
+            return sq
+
+        parts = each_block(job, spans(len(log_l), COLUMNS))
+        return np.sum(parts, axis=0) if len(parts) > 1 else parts[0]
+
+    def _ard_gradient(self, log_l: Host, slope: Host, w: Host, K_inv: Host) -> Host:
+        """Gradient (D,) in the log length-scales.
+
+        With N_ij = M_ij·∂K_ij/∂sq, Σ_ij N_ij (x_i - x_j)² = 2 xᵀ(diag(N1) - N)x in each
+        coordinate: one matrix product for all of them, cut into blocks of coordinates.
+        """
+        N = np.outer(0.5 * w, w)
+        N -= 0.5 * K_inv
+        N *= slope
+        rows = np.sum(N, axis=1)
+        np.negative(N, out=N)
+        N.flat[:: len(w) + 1] += rows
+
+        def job(span: tuple[int, int]) -> Host:
+            at = slice(*span)
+            scaled = self.X[:, at] * np.exp(-log_l[at])
+            part: Host = np.sum(scaled * (N @ scaled), axis=0)
+            return part
+
+        return -4.0 * np.concatenate(each_block(job, spans(len(log_l), COLUMNS)))
 
     def _add_priors(self, theta: Host, grad: Host) -> float:
         total = 0.0
@@ -288,9 +370,9 @@ class _LogPosterior:
 
 
 def _climb(
-    posterior: _LogPosterior, start: Host, bounds: list[tuple[float, float]]
+    posterior: _LogPosterior, start: Host, value: float, bounds: list[tuple[float, float]]
 ) -> tuple[float, Host]:
-    """One L-BFGS-B ascent; (value, θ)."""
+    """One L-BFGS-B ascent from ``start``, where the posterior is ``value``; (value, θ)."""
     from scipy.optimize import minimize  # slow to import, and only needed once data is there
 
     def negative(theta: Host) -> tuple[float, Host]:
@@ -299,13 +381,15 @@ def _climb(
         return (-value, -grad) if math.isfinite(value) else (1e25, grad)
 
     lower, upper = np.array(bounds).T
+    # L-BFGS-B stops by a gain relative to the value; ours is to be absolute.
+    size = max(len(posterior.u), abs(value)) if math.isfinite(value) else len(posterior.u)
     result = minimize(
         negative,
         np.clip(start, lower, upper),
         jac=True,
         method="L-BFGS-B",
         bounds=bounds,
-        options={"maxiter": 60, "ftol": 1e-7, "gtol": 1e-4},
+        options={"maxiter": 60, "ftol": NEGLIGIBLE / size, "gtol": 1e-4},
     )
     return -float(result.fun), np.asarray(result.x)
 

@@ -42,14 +42,24 @@ class Matern52:
     def value(self, sq: Array) -> Array:
         xp = namespace(sq)
         s = xp.sqrt(5.0 * sq)
-        return (1.0 + s * (1.0 + s / 3.0)) * xp.exp(-s)
+        k = s / 3.0  # from here on in place: new arrays cost as much as the arithmetic
+        k += 1.0
+        k *= s
+        k += 1.0
+        k *= xp.exp(-s)
+        return k
 
     def value_slope(self, sq: Array) -> tuple[Array, Array]:
         xp = namespace(sq)
         s = xp.sqrt(5.0 * sq)
-        e = xp.exp(-s)
-        slope = (1.0 + s) * e  # (1 + s)·e also opens the value: k = slope + s²/3·e
-        return slope + (5.0 / 3.0) * sq * e, (-5.0 / 6.0) * slope
+        k = xp.exp(-s)
+        s += 1.0
+        s *= k  # (1 + s)·exp(-s)
+        k *= sq
+        k *= 5.0 / 3.0  # s²/3·exp(-s)
+        k += s
+        s *= -5.0 / 6.0
+        return k, s
 
 
 @dataclass(frozen=True)

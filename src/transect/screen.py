@@ -22,6 +22,7 @@ from ._array import Array, Host, like, namespace, to_host, zeros
 from ._clock import late
 from ._threads import each_block, spans
 from .acquisition import Acquisition
+from .climb import Pool
 from .geometry import BLOCK, Geometry, Grid, size_of, thin_product
 from .gp import VARIANCE_FLOOR, GaussianProcess
 from .subspace import Slices
@@ -31,7 +32,7 @@ MOST_PER_SLICE = 64
 LEAST_PROBES = 4  # points tried on a slice even where only one is kept
 PORTION = 1e9  # multiplications between two glances at the clock
 SINGLE_FLOOR = 1e-6  # share of the prior variance that single precision can tell from 0
-SMALL = 4_000_000  # numbers up to which a table is in double precision
+SMALL = 500_000  # numbers up to which a table is in double precision
 SHARP = 1e-2  # as is one of a model that leaves less than this share of variance at its data
 
 Single = NDArray[np.float32]
@@ -162,11 +163,13 @@ class Screen:
         """
         xp = namespace(W)
         stop = start + W.shape[1]
-        parts = []
-        for end in (settled, stop):
-            part = W[:, : end - start]
-            parts += [part @ self._whitened[start:end], xp.vecdot(part, part)]
-        return xp.stack(parts, axis=1)
+        parts = [W @ self._whitened[start:stop], xp.vecdot(W, W)]
+        if settled < stop:
+            known = W[:, : settled - start]
+            return xp.stack(
+                [known @ self._whitened[start:settled], xp.vecdot(known, known), *parts], axis=1
+            )
+        return xp.stack([*parts, *parts], axis=1)
 
     def _posterior(self, sums: Array) -> tuple[Array, Array]:
         """Mean and variance (rows,)."""
@@ -180,9 +183,11 @@ class Screen:
         xp = namespace(c)
         b, q, d = v.shape
         w = xp.reshape(v * self._R, (b * q, d))
-        flat = xp.vecdot(w, w)[:, None] + self._u_norm[columns][None, :]
-        flat = xp.reshape(flat - 2.0 * (w @ self._u[columns, :].T), (b, q, -1))
-        return xp.reshape(xp.clip(flat + c[:, None, :], 0.0, None), (b * q, -1))
+        # |w - u|² + c, term by term in place: this is the largest array of the search.
+        sq = xp.reshape(w @ (-2.0 * self._u[columns, :].T), (b, q, -1))
+        sq += (c + self._u_norm[columns])[:, None, :]
+        sq += xp.reshape(xp.vecdot(w, w), (b, q, 1))
+        return xp.reshape(xp.clip(sq, 0.0, None), (b * q, -1))
 
     def _append_columns(self, gp: GaussianProcess, settled: int) -> None:
         """Columns of the observations after the settled ones, for every candidate."""
@@ -297,12 +302,16 @@ class Screen:
             at = np.argpartition(-top, count)[:count]
         return at[np.argsort(-top[at], kind="stable")]
 
-    def on_slices(self, at: NDArray[np.intp], acquisition: Acquisition) -> tuple[Host, Host]:
-        """Candidates (k, per_slice, d) and their values (k, per_slice) on the slices ``at``."""
-        v: Host = to_host(namespace(self.v).take(self.v, like(self.v, at, int), axis=0))
-        return v, self._values(acquisition)[at]
+    def pool(self, at: NDArray[np.intp], acquisition: Acquisition) -> Pool:
+        """The candidates on the slices ``at`` (k,), whose rows are their places in ``at``."""
+        v = to_host(self.v[like(self.v, at, int), ...])  # (k, per_slice, d)
+        return Pool(
+            np.repeat(np.arange(len(at)), self.per_slice),
+            v.reshape(len(at) * self.per_slice, self.slices.d).astype(np.float64),
+            self._values(acquisition)[at].reshape(-1).astype(np.float64),
+        )
 
-    def improve(self, at: NDArray[np.intp], v: Single, acquisition: Acquisition) -> None:
+    def improve(self, at: NDArray[np.intp], v: Host, acquisition: Acquisition) -> None:
         """Put v (k, d) in the place of the worst candidates of the slices ``at`` (k,)."""
         assert self.gp is not None
         slot = np.argmin(self._values(acquisition)[at], axis=1)

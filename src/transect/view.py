@@ -67,9 +67,19 @@ class View:
         scale = (1.0 / gp.hyper.lengthscale) * namespace(gp.X).ones_like(gp.X[0, :])
         return View(gp, c, gp.X[:, slices.free] * scale[slices.free], scale[slices.free])
 
+    @property
+    def m(self) -> int:
+        """How many subspaces there are."""
+        return int(self.c.shape[0])
+
     @cached_property
-    def _u_norm(self) -> Array:
-        return namespace(self.u).vecdot(self.u, self.u)  # (n,)
+    def _c_and_u(self) -> Array:
+        """What of sq does not depend on v: c + |u|², (m, n)."""
+        return self.c + namespace(self.u).vecdot(self.u, self.u)[None, :]
+
+    @cached_property
+    def _minus_two_u_T(self) -> Array:
+        return -2.0 * self.u.T  # (d, n)
 
     @cached_property
     def _weights(self) -> Array:
@@ -79,9 +89,10 @@ class View:
         """Squared distances (p, n) of V (p, d) on subspaces ``rows`` (p,); and R·v (p, d)."""
         xp = namespace(V)
         w = V * self.R[None, :] if self.R.ndim == 1 else V @ self.R.T
-        flat = xp.vecdot(w, w)[:, None] + self._u_norm[None, :] - 2.0 * (w @ self.u.T)
-        c = self.c if self.c.shape[0] == 1 else xp.take(self.c, rows, axis=0)
-        return xp.clip(c + flat, 0.0, None), w
+        sq = w @ self._minus_two_u_T
+        sq += xp.vecdot(w, w)[:, None]
+        sq += self._c_and_u if self.c.shape[0] == 1 else xp.take(self._c_and_u, rows, axis=0)
+        return xp.clip(sq, 0.0, None), w
 
     def value(self, acquisition: Acquisition, V: Array, rows: Any) -> Array:
         """Acquisition values (p,) at V (p, d) on subspaces ``rows`` (p,)."""
