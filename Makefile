@@ -23,7 +23,7 @@ lint: $(CORE)  ## style, types, and which module may import which
 	.venv/bin/python tests/test_architecture.py
 
 bench-engine: $(TORCH)  ## speed beside BoTorch; prints one JSON object
-	.venv-torch/bin/python benchmarks/engine.py
+	@.venv-torch/bin/python benchmarks/engine.py
 
 format: $(CORE)
 	.venv/bin/ruff check --fix .
@@ -33,15 +33,17 @@ clean:
 	rm -rf .venv .venv-torch demo.png
 
 $(CORE): pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv
-	.venv/bin/python $(PIP) --upgrade pip
-	.venv/bin/python $(PIP) --editable '.[plot]' --group dev
-	touch $@
+	@echo "setting up .venv" >&2
+	@$(PYTHON) -m venv .venv
+	@.venv/bin/python $(PIP) --upgrade pip
+	@.venv/bin/python $(PIP) --editable '.[plot]' --group dev
+	@touch $@
 
 # torch first and alone: 2.13.0 is the build without CUDA where one is at hand
 $(TORCH): pyproject.toml constraints.txt benchmarks/requirements.txt
-	$(PYTHON) -m venv .venv-torch
-	.venv-torch/bin/python $(PIP) --upgrade pip
-	.venv-torch/bin/python $(PIP) torch==2.13.0
-	.venv-torch/bin/python $(PIP) --editable '.[torch]' --requirement benchmarks/requirements.txt
-	touch $@
+	@echo "setting up .venv-torch" >&2
+	@$(PYTHON) -m venv .venv-torch
+	@.venv-torch/bin/python $(PIP) --upgrade pip
+	@.venv-torch/bin/python $(PIP) torch==2.13.0
+	@.venv-torch/bin/python $(PIP) --editable '.[torch]' --requirement benchmarks/requirements.txt
+	@touch $@

@@ -42,6 +42,7 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_workers(), thread_name_prefix="transect")
 
 
+@cache
 def _workers() -> int:
     """Cores this process may use, at most eight: blocks share the memory bandwidth."""
     return min(8, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1)
@@ -69,5 +70,12 @@ def _quietly(job: Callable[[T], R]) -> Callable[[T], R]:
 
 
 def spans(total: int, size: int) -> list[tuple[int, int]]:
-    """[start, stop) pieces of at most ``size`` that cover ``range(total)``."""
+    """[start, stop) pieces of at most ``size`` that cover ``range(total)``.
+
+    Where there are several, there are as many for each thread, all of about one size.
+    """
+    pieces = -(-total // size)
+    if pieces > 1:
+        pieces = -(-pieces // _workers()) * _workers()
+        size = -(-total // pieces)
     return [(i, min(i + size, total)) for i in range(0, total, size)]

@@ -71,7 +71,7 @@ def ascend(
     """
     xp = namespace(V)
     s, d = V.shape
-    memory = min(MEMORY, d + 2)
+    memory = min(MEMORY, max(2, d))
     x = xp.minimum(xp.maximum(V, lower), upper)
     rows = like(V, range(s), dtype=xp.int64)
     f, g = objective(x, rows)

@@ -152,6 +152,7 @@ class Screen:
         self._u = xp.astype(gp.X[:, free] * scale, self.dtype)  # (n, d)
         self._u_norm = xp.vecdot(self._u, self._u)
         self._L_inv_T = xp.astype(gp.L_inv.T, self.dtype)
+        self._from_kernel = gp.hyper.amplitude * self._L_inv_T  # W = k·this
         self._whitened = xp.astype(gp.whitened, self.dtype)
         self._amplitude, self._prior_mean = gp.hyper.amplitude, gp.hyper.mean
 
@@ -236,7 +237,7 @@ class Screen:
             i, j = span
             v = like(self._R, probes[i:j])
             sq = self._sq(self.geometry.sq(slice(have + i, have + j)), v)
-            W = gp.hyper.covariance(sq) @ self._L_inv_T
+            W = gp.hyper.kernel.value(sq) @ self._from_kernel
             sums = self._sum(W, 0, settled)
             if q > P:
                 value = xp.reshape(acquisition.value(*self._posterior(sums)), (j - i, q))
@@ -317,7 +318,7 @@ class Screen:
         slot = np.argmin(self._values(acquisition)[at], axis=1)
         new = like(self.v, v)
         sq = self._sq(self.geometry.sq_at(at), new[:, None, :])
-        W = self.gp.hyper.covariance(sq) @ self._L_inv_T
+        W = self.gp.hyper.kernel.value(sq) @ self._from_kernel
         rows = like(self.v, at * self.per_slice + slot, int)
         self.W.data[rows, :] = W
         self._sums[rows, :] = self._sum(W, 0, self.settled)
