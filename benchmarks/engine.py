@@ -195,7 +195,7 @@ def _one_suggestion(D: int, n: int, seed: int) -> dict[str, float]:
 
 def _log_posterior(gp: GaussianProcess, D: int) -> float:
     """Likelihood and priors of BoTorch's default model."""
-    from transect.fit import dimension_scaled
+    from transect.likelihood import dimension_scaled
 
     priors = dimension_scaled(D)
     assert priors.lengthscale is not None

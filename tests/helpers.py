@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from transect._array import Host
 from transect.gp import GaussianProcess, Hyperparameters
 from transect.kernels import KERNELS, squared_distance
+from transect.likelihood import LogPosterior, Priors, dimension_scaled
 
 
 def lengthscales(D: int, ard: bool) -> Host:
@@ -55,3 +57,11 @@ def numeric_gradient(f: Callable[[Host], Host], x: Host, step: float = 1e-3) -> 
         e[i] = step
         grad[:, i] = 8.0 * (f(x + e) - f(x - e)) - (f(x + 2.0 * e) - f(x - 2.0 * e))
     return grad / (12.0 * step)
+
+
+def log_posterior(
+    kernel: str, X: Host, u: Host, ard: bool, prior: str, learn_mean: bool = True
+) -> LogPosterior:
+    priors = dimension_scaled(X.shape[1]) if prior == "dimension-scaled" else Priors()
+    priors = replace(priors, learn_mean=learn_mean)
+    return LogPosterior(KERNELS[kernel], X, u, None if ard else squared_distance(X, X), priors)

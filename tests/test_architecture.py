@@ -17,6 +17,7 @@ LAYERS = [
     "box",
     "kernels",
     "gp",
+    "likelihood",
     "fit",
     "acquisition",
     "ascent",

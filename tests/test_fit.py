@@ -1,186 +1,24 @@
-"""Hyper-parameters from data: the objective, its maximum, and the schedule of refits."""
+"""Hyper-parameters from data, and the schedule of refits."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.optimize import minimize
-from scipy.stats import lognorm
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
-from helpers import covariance, make_data, numeric_gradient
+from helpers import covariance, log_posterior, make_data
 from transect._array import Host
-from transect.fit import (
-    LogNormal,
-    Model,
-    Priors,
-    Surrogate,
-    _bounds,
-    _LogPosterior,
-    _pack,
-    dimension_scaled,
-    standardisation,
-)
+from transect.fit import Model, Surrogate, _bounds, _pack, standardisation
 from transect.gp import GaussianProcess, Hyperparameters
 from transect.kernels import KERNELS, squared_distance
 
 both_kernels = pytest.mark.parametrize("kernel", sorted(KERNELS))
 both_scales = pytest.mark.parametrize("ard", [False, True])
 both_priors = pytest.mark.parametrize("prior", ["none", "dimension-scaled"])
-
-
-def log_posterior(
-    kernel: str, X: Host, u: Host, ard: bool, prior: str, learn_mean: bool = True
-) -> _LogPosterior:
-    priors = dimension_scaled(X.shape[1]) if prior == "dimension-scaled" else Priors()
-    priors = replace(priors, learn_mean=learn_mean)
-    return _LogPosterior(KERNELS[kernel], X, u, None if ard else squared_distance(X, X), priors)
-
-
-def thetas(size: int, count: int = 4) -> Host:
-    """Logarithms (count, size + 2) of length-scales, amplitude and noise."""
-    rng = np.random.default_rng(7)
-    low = [math.log(0.3)] * size + [-1.0, math.log(1e-3)]
-    high = [math.log(5.0)] * size + [1.0, math.log(0.5)]
-    return rng.uniform(low, high, (count, size + 2))
-
-
-# --- the objective ------------------------------------------------------------------------
-
-
-def sklearn_log_likelihood(kernel: str, X: Host, u: Host, theta: Host) -> tuple[float, Host]:
-    """Value and gradient in (log ℓ, log amplitude, log noise), by scikit-learn."""
-    scale = np.exp(theta[:-2])
-    base = RBF(scale) if kernel == "rbf" else Matern(scale, nu=2.5)
-    whole = ConstantKernel(math.exp(theta[-2])) * base + WhiteKernel(math.exp(theta[-1]))
-    gp = GaussianProcessRegressor(whole, alpha=0.0, optimizer=None).fit(X, u)
-    value, grad = gp.log_marginal_likelihood(gp.kernel_.theta, eval_gradient=True)
-    return float(value), np.concatenate([grad[1:-1], grad[:1], grad[-1:]])
-
-
-@both_scales
-@both_kernels
-def test_likelihood_and_gradient_are_scikit_learns(kernel: str, ard: bool) -> None:
-    X, u = make_data(25, 4)
-    fixed = log_posterior(kernel, X, u, ard, "none", learn_mean=False)
-    learnt = log_posterior(kernel, X, u, ard, "none")
-    for theta in thetas(4 if ard else 1):
-        assert fixed.mean(theta) == 0.0
-        check_likelihood(kernel, X, u, theta, fixed(theta))
-        check_likelihood(kernel, X, u - learnt.mean(theta), theta, learnt(theta))
-
-
-def check_likelihood(kernel: str, X: Host, u: Host, theta: Host, got: tuple[float, Host]) -> None:
-    expected, expected_grad = sklearn_log_likelihood(kernel, X, u, theta)
-    assert got[0] == pytest.approx(expected, rel=1e-10, abs=1e-9)
-    np.testing.assert_allclose(got[1], expected_grad, rtol=1e-8, atol=1e-8)
-
-
-@both_scales
-@both_kernels
-def test_mean_is_the_best_constant(kernel: str, ard: bool) -> None:
-    X, u = make_data(25, 4)
-    posterior = log_posterior(kernel, X, u, ard, "none")
-    for theta in thetas(4 if ard else 1):
-        mean, (value, _) = posterior.mean(theta), posterior(theta)
-        for other in (mean - 0.1, mean + 0.1):
-            moved = log_posterior(kernel, X, u - other, ard, "none", learn_mean=False)
-            assert moved(theta)[0] < value
-        # A shift of all values moves the mean with them and changes nothing else.
-        shifted = log_posterior(kernel, X, u + 2.0, ard, "none")
-        assert shifted.mean(theta) == pytest.approx(mean + 2.0, abs=1e-11)
-        assert shifted(theta)[0] == pytest.approx(value, abs=1e-9)
-
-
-@both_scales
-@both_kernels
-def test_priors_add_their_log_densities(kernel: str, ard: bool) -> None:
-    X, u = make_data(25, 4)
-    priors = dimension_scaled(4)
-    assert priors.lengthscale is not None
-    assert priors.noise is not None
-    for theta in thetas(4 if ard else 1):
-        value, _ = log_posterior(kernel, X, u, ard, "dimension-scaled")(theta)
-        bare, _ = log_posterior(kernel, X, u, ard, "none")(theta)
-        added = np.sum(scipy_log_density(priors.lengthscale, np.exp(theta[:-2])))
-        added += np.sum(scipy_log_density(priors.noise, np.exp(theta[-1:])))
-        assert value == pytest.approx(bare + added, rel=1e-12)
-
-
-@both_priors
-@both_scales
-@both_kernels
-def test_gradient_is_the_derivative(kernel: str, ard: bool, prior: str) -> None:
-    X, u = make_data(25, 4)
-    posterior = log_posterior(kernel, X, u, ard, prior)
-    at = thetas(4 if ard else 1)
-    grad = np.array([posterior(theta)[1] for theta in at])
-    numeric = numeric_gradient(lambda t: np.array([posterior(row)[0] for row in t]), at, 3e-3)
-    if prior == "dimension-scaled":  # the amplitude is fixed, so it must not move
-        assert np.all(grad[:, -2] == 0.0)
-        numeric[:, -2] = 0.0
-    # Values of size 100 carry rounding of 1e-12 or so; the step divides it.
-    np.testing.assert_allclose(grad, numeric, rtol=1e-6, atol=1e-7)
-
-
-def test_matrix_that_cannot_be_factored_is_minus_infinity() -> None:
-    X, u = np.zeros((5, 2)), np.arange(5.0)
-    value, grad = log_posterior("rbf", X, u, False, "none")(np.array([0.0, 0.0, -800.0]))
-    assert value == -math.inf
-    assert np.array_equal(grad, np.zeros(3))
-
-
-def scipy_log_density(prior: LogNormal, x: Host) -> Host:
-    return np.asarray(lognorm(s=prior.spread, scale=math.exp(prior.loc)).logpdf(x))
-
-
-@given(st.floats(-5.0, 5.0), st.floats(0.1, 3.0), st.floats(-6.0, 6.0))
-@settings(deadline=None, max_examples=50)
-def test_log_normal_is_scipys(loc: float, spread: float, log_x: float) -> None:
-    prior = LogNormal(loc, spread)
-    value, slope = prior.log_density(log_x)
-    expected = scipy_log_density(prior, np.exp(np.array([log_x])))[0]
-    assert value == pytest.approx(expected, rel=1e-11, abs=1e-11)
-    h = 1e-3  # the density is a parabola in log x: central differences are exact
-    numeric = (prior.log_density(log_x + h)[0] - prior.log_density(log_x - h)[0]) / (2.0 * h)
-    assert slope == pytest.approx(numeric, rel=1e-7, abs=1e-8)
-
-
-def test_log_normal_sums_over_lengthscales() -> None:
-    prior, log_x = LogNormal(0.5, 1.5), np.array([-1.0, 0.2, 3.0])
-    value, slope = prior.log_density(log_x)
-    assert value == pytest.approx(sum(prior.log_density(x)[0] for x in log_x), rel=1e-14)
-    assert np.array_equal(slope, [prior.log_density(x)[1] for x in log_x])
-
-
-@pytest.mark.parametrize(("loc", "spread"), [(0.0, 1.0), (2.0, math.sqrt(3.0)), (-4.0, 0.3)])
-def test_log_normal_mode_is_exp_of_loc_minus_spread_squared(loc: float, spread: float) -> None:
-    prior, mode = LogNormal(loc, spread), loc - spread**2
-    top, slope = prior.log_density(mode)
-    assert slope == pytest.approx(0.0, abs=1e-12)
-    assert top > prior.log_density(mode + 0.01)[0]
-    assert top > prior.log_density(mode - 0.01)[0]
-
-
-@pytest.mark.parametrize("D", [1, 20, 500])
-def test_dimension_scaled_priors(D: int) -> None:
-    """Half of our length-scale, on a box twice as wide, has the published distribution."""
-    priors = dimension_scaled(D)
-    assert priors.lengthscale is not None
-    published = lognorm(s=math.sqrt(3.0), scale=math.exp(math.sqrt(2.0)) * math.sqrt(D))
-    x = np.geomspace(0.1, 100.0, 9) * math.sqrt(D)
-    ours = scipy_log_density(priors.lengthscale, 2.0 * x)
-    np.testing.assert_allclose(ours, published.logpdf(x) - math.log(2.0), rtol=1e-12)
-    assert priors.noise == LogNormal(-4.0, 1.0)
-    assert not priors.learn_amplitude
 
 
 # --- its maximum --------------------------------------------------------------------------

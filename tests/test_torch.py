@@ -13,9 +13,10 @@ from transect import GPUCB, MSUCB, Optimizer
 from transect._array import Array, Host, to_device, to_host
 from transect.acquisition import UCB, Acquisition, LogEI
 from transect.engine import search_slices, search_subspace
-from transect.fit import Surrogate, _LogPosterior, _on_device, _pack, dimension_scaled
+from transect.fit import Surrogate, _on_device, _pack
 from transect.gp import GaussianProcess, Hyperparameters
 from transect.kernels import KERNELS
+from transect.likelihood import LogPosterior, dimension_scaled
 from transect.screen import Screen
 from transect.subspace import Slices, Subspace
 from transect.view import View
@@ -161,7 +162,7 @@ def test_objective_of_the_fit_is_botorchs_default(dimensions: int, seed: int) ->
     rng = np.random.default_rng(seed)
     lengthscale = rng.uniform(0.5, 3.0, dimensions) * math.sqrt(dimensions)
     noise = float(rng.uniform(1e-3, 0.2))
-    posterior = _LogPosterior(KERNELS["rbf"], X, y, None, dimension_scaled(dimensions))
+    posterior = LogPosterior(KERNELS["rbf"], X, y, None, dimension_scaled(dimensions))
     theta = _pack(Hyperparameters(KERNELS["rbf"], lengthscale, 1.0, noise), dimensions)
     value, grad = posterior(theta)
 

@@ -1,13 +1,8 @@
-"""Hyper-parameters from data: likelihood and priors with closed-form gradients.
+"""Hyper-parameters from data, and a model of all evaluations so far.
 
 ``Surrogate`` is the recipe (kernel, one length-scale or ARD, priors, when to refit);
 ``Surrogate.advance`` turns a history into a ``Model``, refitting on a schedule and
 extending the Cholesky factor in between.
-
-With K = amplitude·k(sq) + noise·I and M = ½(K⁻¹y yᵀK⁻¹ - K⁻¹), the derivative of the log
-likelihood in any parameter θ is Σ_ij M_ij ∂K_ij/∂θ (Rasmussen & Williams 2006, Eq. 5.9).
-The constant mean is not searched for: given the others its best value is known,
-1ᵀK⁻¹y / 1ᵀK⁻¹1, and at that value the derivatives above, with y - mean for y, stay true.
 """
 
 from __future__ import annotations
@@ -20,57 +15,17 @@ import numpy as np
 
 from ._array import Host, to_device
 from ._checks import positive_number
-from ._threads import each_block, spans
 from .gp import GaussianProcess, Hyperparameters
 from .kernels import KERNELS, Kernel, squared_distance
+from .likelihood import LogPosterior, Priors, dimension_scaled
 
 # Starting length-scales on [-1,1]^D as multiples of sqrt(D): √D/10, √D/5 and √D on the
 # unit cube (spec of the published high-dimensional defaults), doubled for our box.
 START_LENGTHSCALES = (0.2, 0.4, 2.0)
 START_NOISE = 1e-2
 NEGLIGIBLE = 1e-4  # a step that gains less log posterior than this ends a climb
-COLUMNS = 512  # coordinates of a block in products over all D
 CHEAP = 2e4  # n² times length-scales up to which a first fit climbs from every start
 WILD_VALUE = 5.0  # a value this many standard deviations out makes the old fit void
-
-
-@dataclass(frozen=True)
-class LogNormal:
-    """Log-normal prior; ``log_density`` is the density of x itself, not of log x.
-
-    Hence its mode is exp(loc - spread²), not exp(loc).
-    """
-
-    loc: float
-    spread: float
-
-    def log_density(self, log_x: Any) -> tuple[float, Any]:
-        """Σ log p(x) and its derivative in log x, for log x scalar or (D,)."""
-        z = (log_x - self.loc) / self.spread
-        constant = math.log(self.spread * math.sqrt(2.0 * math.pi))
-        return float(np.sum(-log_x - 0.5 * z * z - constant)), -1.0 - z / self.spread
-
-
-@dataclass(frozen=True)
-class Priors:
-    """Priors on the hyper-parameters; None means none.
-
-    The amplitude may be fixed at 1, the constant mean at 0.
-    """
-
-    lengthscale: LogNormal | None = None
-    noise: LogNormal | None = None
-    learn_amplitude: bool = True
-    learn_mean: bool = True
-
-
-def dimension_scaled(D: int) -> Priors:
-    """Priors under which length-scales grow with sqrt(D) (Hvarfner et al. 2024).
-
-    They state ℓ ~ LogNormal(√2 + ½ log D, √3) on the unit cube; ours is twice as wide.
-    """
-    loc = math.sqrt(2.0) + 0.5 * math.log(D) + math.log(2.0)
-    return Priors(LogNormal(loc, math.sqrt(3.0)), LogNormal(-4.0, 1.0), learn_amplitude=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +126,7 @@ class Surrogate:
 
         if base is None and not self.ard:
             base = squared_distance(X, X)
-        posterior = _LogPosterior(kernel, X, u, base, priors)
+        posterior = LogPosterior(kernel, X, u, base, priors)
         noise = math.log(max(START_NOISE, self.noise_floor))
         starts = [np.array([s] * size + [0.0, noise]) for s in log_start]
         if warm is not None:
@@ -214,163 +169,8 @@ def _standardised(y: Host, shift: float, scale: float) -> Host:
     return (0.5 * y - 0.5 * shift) / (0.5 * scale)
 
 
-@dataclass(frozen=True, eq=False)
-class _Factor:
-    """The upper Cholesky factor U of a covariance matrix, in LAPACK's order, UᵀU = K.
-
-    LAPACK works on one triangle and in place, which halves the time of a likelihood
-    evaluation against general-purpose calls.
-    """
-
-    U: Host  # (n, n)
-
-    @staticmethod
-    def of(K: Host, noise: float) -> _Factor | None:
-        """Factor of K + noise·I, or None if it is not positive definite; overwrites K."""
-        from scipy.linalg.lapack import dpotrf
-
-        K.flat[:: len(K) + 1] += noise
-        U, failed = dpotrf(K.T, lower=0, clean=1, overwrite_a=1)
-        return None if failed else _Factor(U)
-
-    def log_det(self) -> float:
-        return 2.0 * float(np.sum(np.log(np.diagonal(self.U))))
-
-    def solve(self, B: Host) -> Host:
-        """K⁻¹B (n, k)."""
-        from scipy.linalg.lapack import dpotrs
-
-        solved: Host = dpotrs(self.U, B, lower=0)[0]
-        return solved
-
-    def inverse_upper(self) -> Host:
-        """The upper triangle of K⁻¹, zeros below; overwrites the factor."""
-        from scipy.linalg.lapack import dpotri
-
-        inverse: Host = dpotri(self.U, lower=0, overwrite_c=1)[0]
-        return inverse
-
-
-class _LogPosterior:
-    """log p(u | X, θ) + log p(θ) and its gradient, θ = (log ℓ [1 or D], log a, log noise)."""
-
-    def __init__(self, kernel: Kernel, X: Host, u: Host, base: Host | None, priors: Priors) -> None:
-        """``base`` (n, n), the squared distances of X, for one length-scale; None for ARD."""
-        self.kernel, self.X, self.u, self.base, self.priors = kernel, X, u, base, priors
-        self.constant = -0.5 * len(u) * math.log(2.0 * math.pi)
-        # K⁻¹u and K⁻¹1 in one solve; Fortran order is LAPACK's
-        self.sides = np.asfortranarray(np.stack([u, np.ones_like(u)], axis=1))
-
-    def value(self, theta: Host) -> float:
-        """The log posterior alone."""
-        _, k, _ = self._kernel(theta)
-        factor = _Factor.of(math.exp(theta[-2]) * k, math.exp(theta[-1]))
-        if factor is None:
-            return -math.inf
-        likelihood, _, _ = self._likelihood(factor)
-        return likelihood + self._add_priors(theta, np.zeros_like(theta))
-
-    def mean(self, theta: Host) -> float:
-        """The best constant mean for θ."""
-        _, k, _ = self._kernel(theta)
-        factor = _Factor.of(math.exp(theta[-2]) * k, math.exp(theta[-1]))
-        assert factor is not None  # a climb ends where the matrix can be factored
-        return self._likelihood(factor)[1]
-
-    def __call__(self, theta: Host) -> tuple[float, Host]:
-        """Value, and gradient in θ."""
-        amplitude, noise = math.exp(theta[-2]), math.exp(theta[-1])
-        sq, k, slope = self._kernel(theta)
-        factor = _Factor.of(amplitude * k, noise)
-        if factor is None:
-            return -math.inf, np.zeros_like(theta)
-        likelihood, _, w = self._likelihood(factor)
-        K_inv = factor.inverse_upper()
-        diagonal = np.diagonal(K_inv)
-
-        def trace(A: Host) -> float:
-            """Σ_ij M_ij A_ij for a symmetric A, from one triangle of K⁻¹ and without M."""
-            both = 2.0 * float(np.vdot(K_inv, A)) - float(diagonal @ np.diagonal(A))
-            return 0.5 * (float(w @ (A @ w)) - both)
-
-        grad = np.empty_like(theta)
-        grad[-2] = amplitude * trace(k)
-        grad[-1] = 0.5 * noise * (float(w @ w) - float(np.sum(diagonal)))
-        if self.base is None:
-            full = K_inv + np.triu(K_inv, 1).T
-            grad[:-2] = self._ard_gradient(theta[:-2], amplitude * slope, w, full)
-        else:
-            slope *= sq
-            grad[0] = -2.0 * amplitude * trace(slope)  # ∂sq/∂log ℓ = -2·sq
-        return likelihood + self._add_priors(theta, grad), grad
-
-    def _kernel(self, theta: Host) -> tuple[Host, Host, Host]:
-        """sq, k and dk/dsq (n, n)."""
-        if self.base is None:
-            sq = self._ard_distances(theta[:-2])
-        else:
-            sq = self.base * math.exp(-2.0 * theta[0])
-        k, slope = self.kernel.value_slope(sq)
-        return sq, k, slope
-
-    def _likelihood(self, factor: _Factor) -> tuple[float, float, Host]:
-        """Log p(u | X, θ), the best constant mean, and w = K⁻¹(u - mean) (n,)."""
-        solved = factor.solve(self.sides)  # (n, 2)
-        mean = 0.0
-        if self.priors.learn_mean:
-            mean = float(np.sum(solved[:, 0])) / float(np.sum(solved[:, 1]))
-        w = solved[:, 0] - mean * solved[:, 1]
-        fit = float((self.u - mean) @ w)
-        return self.constant - 0.5 * (fit + factor.log_det()), mean, w
-
-    def _ard_distances(self, log_l: Host) -> Host:
-        def job(span: tuple[int, int]) -> Host:
-            at = slice(*span)
-            scaled = self.X[:, at] * np.exp(-log_l[at])
-            sq: Host = squared_distance(scaled, scaled)
-            return sq
-
-        parts = each_block(job, spans(len(log_l), COLUMNS))
-        return np.sum(parts, axis=0) if len(parts) > 1 else parts[0]
-
-    def _ard_gradient(self, log_l: Host, slope: Host, w: Host, K_inv: Host) -> Host:
-        """Gradient (D,) in the log length-scales.
-
-        With N_ij = M_ij·∂K_ij/∂sq, Σ_ij N_ij (x_i - x_j)² = 2 xᵀ(diag(N1) - N)x in each
-        coordinate: one matrix product for all of them, cut into blocks of coordinates.
-        """
-        N = np.outer(0.5 * w, w)
-        N -= 0.5 * K_inv
-        N *= slope
-        rows = np.sum(N, axis=1)
-        np.negative(N, out=N)
-        N.flat[:: len(w) + 1] += rows
-
-        def job(span: tuple[int, int]) -> Host:
-            at = slice(*span)
-            scaled = self.X[:, at] * np.exp(-log_l[at])
-            part: Host = np.sum(scaled * (N @ scaled), axis=0)
-            return part
-
-        return -4.0 * np.concatenate(each_block(job, spans(len(log_l), COLUMNS)))
-
-    def _add_priors(self, theta: Host, grad: Host) -> float:
-        total = 0.0
-        if self.priors.lengthscale is not None:
-            density, slope = self.priors.lengthscale.log_density(theta[:-2])
-            total += density
-            grad[:-2] += slope
-        if self.priors.noise is not None:
-            density, slope = self.priors.noise.log_density(theta[-1])
-            total += density
-            grad[-1] += slope
-        if not self.priors.learn_amplitude:
-            grad[-2] = 0.0
-        return total
-
-
 def _climb(
-    posterior: _LogPosterior, start: Host, value: float, bounds: list[tuple[float, float]]
+    posterior: LogPosterior, start: Host, value: float, bounds: list[tuple[float, float]]
 ) -> tuple[float, Host]:
     """One L-BFGS-B ascent from ``start``, where the posterior is ``value``; (value, θ)."""
     from scipy.optimize import minimize  # slow to import, and only needed once data is there

@@ -74,8 +74,8 @@ def minimize(
         With x, fun, nfev, success, message, x_iters, func_vals (nan for failures) and
         trials.
     """
-    options = (seed, x0, y0, n_init, max_time, suggest_time, callback, progress)
-    return _run(f, bounds, max_evals, strategy, *options, maximize=False)
+    opt = _optimizer(bounds, max_evals, strategy, seed, n_init, suggest_time, maximize=False)
+    return _run(f, opt, max_evals, _seed_points(opt, x0, y0), max_time, callback, progress)
 
 
 def maximize(
@@ -94,33 +94,22 @@ def maximize(
     progress: bool = True,
 ) -> OptimizeResult:
     """Maximise an expensive function of many variables; see :func:`minimize`."""
-    options = (seed, x0, y0, n_init, max_time, suggest_time, callback, progress)
-    return _run(f, bounds, max_evals, strategy, *options, maximize=True)
+    opt = _optimizer(bounds, max_evals, strategy, seed, n_init, suggest_time, maximize=True)
+    return _run(f, opt, max_evals, _seed_points(opt, x0, y0), max_time, callback, progress)
 
 
-def _run(
-    f: Objective,
+def _optimizer(
     bounds: Any,
     max_evals: int,
     strategy: str | Strategy,
     seed: int | None,
-    x0: Any,
-    y0: Any,
     n_init: int | None,
-    max_time: float | None,
     suggest_time: float | None,
-    callback: Callable[[OptimizeResult], Any] | None,
-    progress: bool,
     *,
     maximize: bool,
-) -> OptimizeResult:
-    if not callable(f):
-        raise TypeError(f"f must be a function of one vector, got {f!r}")
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback must be a function of one result, got {callback!r}")
+) -> Optimizer:
     max_evals = whole_number("max_evals", max_evals, 1)
-    deadline = deadline_in(None if max_time is None else positive_number("max_time", max_time))
-    opt = Optimizer(
+    return Optimizer(
         bounds,
         strategy,
         seed=seed,
@@ -128,7 +117,23 @@ def _run(
         maximize=maximize,
         suggest_time=suggest_time,
     )
-    given = _seed_points(opt, x0, y0)
+
+
+def _run(
+    f: Objective,
+    opt: Optimizer,
+    max_evals: int,
+    given: int,
+    max_time: float | None,
+    callback: Callable[[OptimizeResult], Any] | None,
+    progress: bool,
+) -> OptimizeResult:
+    """Ask, evaluate, tell; ``given`` points were told before."""
+    if not callable(f):
+        raise TypeError(f"f must be a function of one vector, got {f!r}")
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback must be a function of one result, got {callback!r}")
+    deadline = deadline_in(None if max_time is None else positive_number("max_time", max_time))
     message = f"made all {max_evals} evaluations"
     with _bar(max_evals, progress) as bar:
         for _ in range(max_evals):
