@@ -69,24 +69,6 @@ def climb_from(case: Instance, rows: np.ndarray, rng: np.random.Generator) -> fl
     return best
 
 
-@pytest.mark.parametrize("block", range(8))
-def test_maximiser_against_the_papers_budget_and_exhaustive_search(block: int) -> None:
-    """200 instances in all. Exhaustive: 20 starts on every slice. The paper's budget: 10·D
-    starts in total. The ascents are ours; test_ascent compares them with SciPy's.
-    """
-    missed = []
-    for seed in range(25 * block, 25 * block + 25):
-        case = instance(seed)
-        rng = np.random.default_rng(seed)
-        found = case.search(seed).value
-        budget = climb_from(case, rng.integers(0, case.m, 10 * case.slices.D), rng)
-        exhaustive = climb_from(case, np.repeat(np.arange(case.m), 20), rng)
-        assert found >= budget - 1e-9 * abs(budget), seed
-        if exhaustive - found > 1e-6 * abs(exhaustive):
-            missed.append(seed)
-    assert len(missed) <= 1, missed  # 24 of 25 are 96 %
-
-
 def scipy_best(case: Instance, rows: np.ndarray, rng: np.random.Generator) -> float:
     view = View.of_slices(case.gp, case.slices, case.slices.z(0, case.m))
     objective = view.objective(case.acquisition)
@@ -104,12 +86,22 @@ def scipy_best(case: Instance, rows: np.ndarray, rng: np.random.Generator) -> fl
     return -float(min(ends))
 
 
-@pytest.mark.parametrize("seed", range(200, 212))
-def test_maximiser_is_not_below_scipys_climbs_on_the_papers_budget(seed: int) -> None:
-    case = instance(seed)
-    rng = np.random.default_rng(seed)
-    budget = scipy_best(case, rng.integers(0, case.m, 10 * case.slices.D), rng)
-    assert case.search(seed).value >= budget - 1e-9 * abs(budget)
+@pytest.mark.parametrize("block", range(8))
+def test_maximiser_against_the_papers_budget_and_exhaustive_search(block: int) -> None:
+    """200 instances in all. The paper's budget: 10·D climbs in total, by SciPy's L-BFGS-B.
+    Exhaustive: 20 climbs on every slice, by our own, which test_ascent compares with SciPy's.
+    """
+    missed = []
+    for seed in range(25 * block, 25 * block + 25):
+        case = instance(seed)
+        rng = np.random.default_rng(seed)
+        found = case.search(seed).value
+        budget = scipy_best(case, rng.integers(0, case.m, 10 * case.slices.D), rng)
+        exhaustive = climb_from(case, np.repeat(np.arange(case.m), 20), rng)
+        assert found >= budget - 1e-9 * abs(budget), seed
+        if exhaustive - found > 1e-6 * abs(exhaustive):
+            missed.append(seed)
+    assert len(missed) <= 1, missed  # 24 of 25 are 96 %
 
 
 def test_value_is_the_acquisition_at_the_point() -> None:
