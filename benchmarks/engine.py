@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import resource
 import statistics
@@ -251,8 +252,10 @@ def growth_in_D() -> dict[str, Any]:
                 rng = np.random.default_rng(i)
                 search_slices(Screen(Slices(D, 5, i)), gp, UCB(50.0), 100, rng)
                 here["cold"].append(time.perf_counter() - start)
+            first = History(X[:199], y[:199], X[:0])
+            state = strategy.suggest(state, first, np.random.default_rng(0)).state
             for n in range(200, 240):
-                before = None if state.model is None else state.model.fitted_on
+                before = state.model.fitted_on
                 start = time.perf_counter()
                 history = History(X[:n], y[:n], X[:0])
                 state = strategy.suggest(state, history, np.random.default_rng(n)).state
@@ -330,7 +333,7 @@ def main() -> None:
 
     report = {
         "date": datetime.now(UTC).date().isoformat(),
-        "machine": f"{platform.machine()}, {len(__import__('os').sched_getaffinity(0))} cores",
+        "machine": f"{platform.machine()}, {len(os.sched_getaffinity(0))} cores",
         "versions": {
             "transect": transect.__version__,
             "numpy": np.__version__,

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from typing import TypeVar
+from threading import Lock
+from typing import Any, TypeVar
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -30,10 +31,37 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+class _OneThread:
+    """BLAS limited to one thread while anybody needs it; restored when the last one leaves.
+
+    Suggestions may overlap in several threads of the user's process.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._depth = 0
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._depth == 0:
+                self._limit = _controller().limit(limits=1, user_api="blas")
+            self._depth += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0:
+                self._limit.restore_original_limits()
+
+
+_one_thread = _OneThread()
+
+
 @contextmanager
 def quiet_blas() -> Iterator[None]:
     """BLAS on one thread and without warnings inside the block; both restored after it."""
-    with _controller().limit(limits=1, user_api="blas"), np.errstate(all="ignore"):
+    with _one_thread, np.errstate(all="ignore"):
         yield
 
 
@@ -42,10 +70,16 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_workers(), thread_name_prefix="transect")
 
 
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not survive a fork
+
+
 @cache
 def _workers() -> int:
     """Cores this process may use, at most eight: blocks share the memory bandwidth."""
-    return min(8, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1)
+    if hasattr(os, "sched_getaffinity"):
+        return min(8, len(os.sched_getaffinity(0)))
+    return min(8, os.cpu_count() or 1)
 
 
 def each_block(job: Callable[[T], R], blocks: Iterable[T]) -> list[R]:
@@ -72,7 +106,8 @@ def _quietly(job: Callable[[T], R]) -> Callable[[T], R]:
 def spans(total: int, size: int) -> list[tuple[int, int]]:
     """[start, stop) pieces of at most ``size`` that cover ``range(total)``.
 
-    Where there are several, there are as many for each thread, all of about one size.
+    Where there are several, there are as many for each thread, all of about one size: their
+    number depends on the machine, so a result must not depend on where the cuts are.
     """
     pieces = -(-total // size)
     if pieces > 1:

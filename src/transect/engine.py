@@ -73,7 +73,7 @@ def search_slices(
     exact = Climber(View.of_slices(gp, slices, geometry.z(close)), acquisition, box, deadline)
     pool = exact.look(row, pool.v)
     if slices.d:
-        pool = exact.climb(pool, LONG)
+        pool = exact.climb(pool, LONG).best(FINALISTS)
         screen.improve(close[pool.row], pool.v, acquisition)
     best = pool.best(1)
     at = close[best.row]
@@ -81,7 +81,7 @@ def search_slices(
         slices.point(geometry.z(at), best.v)[0],
         float(best.value[0]),
         int(geometry.index[at[0]]),
-        screen.seen,
+        screen.looked,
         screen.evaluations + climber.evaluations + exact.evaluations,
     )
 

@@ -101,7 +101,11 @@ class Surrogate:
         if n == fitted_on:
             return False
         wild = np.abs(_standardised(y[fitted_on:], previous.shift, previous.scale)) > WILD_VALUE
-        return n <= self.refit_always or n >= self.refit_growth * fitted_on or bool(np.any(wild))
+        return (
+            n <= self.refit_always
+            or n >= round(self.refit_growth * fitted_on, 9)
+            or bool(np.any(wild))
+        )
 
     def fit(
         self,

@@ -2,7 +2,7 @@
 
 On a slice the squared distance to an observation is |z - z_i|², the same for all its
 points, plus |v - v_i|². The first part is the only one that costs O(D). It is kept in a
-table of slices × observations, in single precision: a new observation adds a column, a new
+table of slices × observations: a new observation adds a column, a new
 slice a row, and with one shared length-scale the table survives every refit.
 The fixed parts themselves are float32 numbers; the distances have the precision asked for.
 """
@@ -89,7 +89,8 @@ class Geometry:
         xp = namespace(gp.X)
         fixed = slices.D - slices.d
         weight = xp.ones_like(gp.X[0, :])
-        if gp.hyper.lengthscale.ndim:
+        self._one = gp.hyper.lengthscale.ndim == 0
+        if not self._one:
             weight = weight / (gp.hyper.lengthscale * gp.hyper.lengthscale)
         self.slices, self.dtype = slices, dtype
         self.index: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
@@ -101,8 +102,8 @@ class Geometry:
         self._z_norm = self._x_norm = self._weight[:0]
 
     def fits(self, gp: GaussianProcess) -> bool:
-        """Whether other hyper-parameters leave the table valid: one length-scale."""
-        return bool(gp.hyper.lengthscale.ndim == 0)
+        """Whether the table is right for these hyper-parameters, too: one length-scale."""
+        return self._one and bool(gp.hyper.lengthscale.ndim == 0)
 
     def follow(self, gp: GaussianProcess, settled: int) -> None:
         """Columns for gp's observations after the first ``settled``, which are there."""

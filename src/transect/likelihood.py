@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ._array import Host
-from ._threads import each_block, spans
+from ._threads import each_block
 from .kernels import Kernel, squared_distance
 
 COLUMNS = 512  # coordinates of a block in products over all D
@@ -97,6 +97,11 @@ class _Factor:
         return inverse
 
 
+def _columns(D: int) -> list[tuple[int, int]]:
+    """Blocks of coordinates, the same on every machine: sums depend on the cuts."""
+    return [(i, min(i + COLUMNS, D)) for i in range(0, D, COLUMNS)]
+
+
 class LogPosterior:
     """log p(u | X, θ) + log p(θ) and its gradient, θ = (log ℓ [1 or D], log a, log noise)."""
 
@@ -176,7 +181,7 @@ class LogPosterior:
             sq: Host = squared_distance(scaled, scaled)
             return sq
 
-        parts = each_block(job, spans(len(log_l), COLUMNS))
+        parts = each_block(job, _columns(len(log_l)))
         return np.sum(parts, axis=0) if len(parts) > 1 else parts[0]
 
     def _ard_gradient(self, log_l: Host, slope: Host, w: Host, K_inv: Host) -> Host:
@@ -198,7 +203,7 @@ class LogPosterior:
             part: Host = np.sum(scaled * (N @ scaled), axis=0)
             return part
 
-        return -4.0 * np.concatenate(each_block(job, spans(len(log_l), COLUMNS)))
+        return -4.0 * np.concatenate(each_block(job, _columns(len(log_l))))
 
     def _add_priors(self, theta: Host, grad: Host) -> float:
         total = 0.0

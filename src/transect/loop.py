@@ -60,9 +60,9 @@ def minimize(
         Random points before the strategy takes over, x0 included (default 20, or half of
         max_evals where that is less).
     max_time
-        Seconds after which no further evaluation is started.
+        Seconds after which no further point is asked for.
     suggest_time
-        Seconds that choosing a point may take.
+        Seconds that the search for a point may take; fitting the model is not cut short.
     callback
         Called with an OptimizeResult after every evaluation; StopIteration ends the run.
     progress

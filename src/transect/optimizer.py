@@ -50,7 +50,8 @@ class Optimizer:
     strategy: a name or an object such as ``MSUCB(d=5, n0=1, alpha=1)``. seed: the same
     seed gives the same run. n_init: random points before the strategy takes over; points
     told from elsewhere count. maximize: look for the largest value instead of the least.
-    suggest_time: seconds a suggestion may take. device: a torch device to compute on.
+    suggest_time: seconds the search for a point may take, after which the best one so far is
+    taken (fitting the model is not cut short). device: a torch device to compute on.
 
     Several asks before a tell are fine: points in flight count as pending, and later
     suggestions keep away from them. Tells may come in any order.
@@ -98,7 +99,8 @@ class Optimizer:
             proposal = self._propose(rng, deadline)
             self._state = proposal.state
             if self._is_duplicate(proposal.x):
-                info = {"source": "instead of a duplicate"}
+                kept = {key: proposal.info[key] for key in ("t",) if key in proposal.info}
+                info = {"source": "instead of a duplicate", **kept}
             else:
                 u, info = proposal.x, {"source": "strategy", **proposal.info}
         return self._add(
@@ -124,7 +126,7 @@ class Optimizer:
             x = self.box.check_points(trial, "x")
             if len(x) != 1:
                 raise ValueError(f"x must be one point, got {len(x)}; tell them one by one")
-            trial = self._add(x[0], {"source": "told", "seconds": 0.0})
+            trial = self._pending_at(x[0]) or self._add(x[0], {"source": "told", "seconds": 0.0})
         error = (
             None if math.isfinite(number) else f"the value is {None if value is None else number}"
         )
@@ -156,6 +158,11 @@ class Optimizer:
         return max(done, key=lambda t: self._sign * float(t.value or 0.0), default=None)
 
     # --- inside ----------------------------------------------------------------------
+
+    def _pending_at(self, x: Host) -> Trial | None:
+        """The trial in flight at exactly this point, told by its point instead of itself."""
+        flying = (t for t in self._trials if t.state == "pending" and np.array_equal(t.x, x))
+        return next(flying, None)
 
     def _has_values(self) -> bool:
         return any(self._trials[i].value is not None for i in self._told)

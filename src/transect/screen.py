@@ -54,6 +54,7 @@ class Screen:
         self.gp: GaussianProcess | None = None
         self.settled = 0  # leading observations that stay: not the pending ones
         self.seen = 0  # slices looked at since the last rebuild
+        self.looked = 0  # slices looked at in the last update: fewer, after pruning
         self.per_slice = 1
         self.evaluations = 0  # acquisition values computed in the last update
         # The tables; the first update fills them.
@@ -81,7 +82,7 @@ class Screen:
         others are pending points.
         """
         self.evaluations = 0
-        if not self._is_continued_by(gp, m):
+        if not self._is_continued_by(gp, settled, m):
             self._forget()
         crowded = self.per_slice > 1 and m * self.per_slice > 2 * CANDIDATES
         rebuild = self.gp is None or gp.hyper is not self.gp.hyper or crowded
@@ -92,6 +93,9 @@ class Screen:
         self.geometry.follow(gp, self.settled)
         if not rebuild:
             self._append_columns(gp, settled)
+        # The sums cover the settled columns from here on, whatever interrupts the rest.
+        self.settled, self._summed_with = settled, self._whitened
+        self.looked = int(self.v.shape[0])
         room = self._room()
         if rebuild:
             self.geometry.reserve(min(m, room))
@@ -101,19 +105,15 @@ class Screen:
             self._append_slices(gp, settled, stop, acquisition, rng)
             if self.v.shape[0] > room:
                 self._prune(acquisition)
-        self.settled, self._summed_with = settled, self._whitened
 
-    def _is_continued_by(self, gp: GaussianProcess, m: int) -> bool:
-        """Whether ``gp`` and ``m`` come after what the tables hold, not beside it."""
-        k = self.settled
-        if self.gp is None or k == 0:
+    def _is_continued_by(self, gp: GaussianProcess, settled: int, m: int) -> bool:
+        """Whether the arguments come after what the tables hold, not beside it."""
+        if self.gp is None:
             return True
-        if m < self.seen or gp.n < k:
+        k, n = self.settled, min(gp.n, settled)
+        if m < self.seen or n < k:
             return False
-        # With the same hyper-parameters the factors tell, which are smaller than the points.
-        same = gp.hyper is self.gp.hyper
-        old, new = (self.gp.L[:k, :k], gp.L[:k, :k]) if same else (self.gp.X[:k, :], gp.X[:k, :])
-        return bool(namespace(gp.X).all(old == new))
+        return bool(namespace(gp.X).all(self.gp.X[:k, :] == gp.X[:k, :]))
 
     def _portion(self, n: int) -> int:
         """Slices looked at between two glances at the clock."""
@@ -252,6 +252,7 @@ class Screen:
         self._sums = xp.concat([self._sums, *(p[0] for p in parts)])
         self.v = xp.concat([self.v, *(p[1] for p in parts)])
         self.seen = stop
+        self.looked += stop - start
         self.evaluations += (stop - start) * q
 
     def _probes(
@@ -262,7 +263,8 @@ class Screen:
         q = 1 if d == 0 else max(self.per_slice, LEAST_PROBES)
         v = random_probes(rng, (b, q, d))
         top = to_host(gp.y).argsort()[-2:]
-        good = to_host(gp.X[:, self.slices.free])[top][: q - 1]  # (≤ 2, d)
+        spare = q - 1 - (2**d if _all_corners(q, d) else 0)  # the corners stay
+        good = to_host(gp.X[:, self.slices.free])[top][:spare]  # (≤ 2, d)
         v[:, 1 : 1 + len(good)] = good
         known = self._last_v[start:stop]
         v[: len(known), 0] = known
@@ -313,8 +315,13 @@ class Screen:
         )
 
     def improve(self, at: NDArray[np.intp], v: Host, acquisition: Acquisition) -> None:
-        """Put v (k, d) in the place of the worst candidates of the slices ``at`` (k,)."""
+        """Put v (k, d) in the place of the worst candidates of the slices ``at`` (k,).
+
+        Best first; of several on one slice, the first one counts.
+        """
         assert self.gp is not None
+        at, first = np.unique(at, return_index=True)
+        v = v[first]
         slot = np.argmin(self._values(acquisition)[at], axis=1)
         new = like(self.v, v)
         sq = self._sq(self.geometry.sq_at(at), new[:, None, :])
@@ -336,6 +343,11 @@ def _precision(gp: GaussianProcess, candidates: int) -> Any:
     return xp.float64 if sharp or candidates * gp.n <= SMALL else xp.float32
 
 
+def _all_corners(q: int, d: int) -> bool:
+    """Whether the corners of a slice are at most half of q points."""
+    return bool(2 ** (d + 1) <= q)
+
+
 def random_probes(rng: np.random.Generator, shape: tuple[int, ...]) -> Single:
     """Points of [-1, 1]^d, (..., q, d): half uniform, half with coordinates at the ends.
 
@@ -343,7 +355,7 @@ def random_probes(rng: np.random.Generator, shape: tuple[int, ...]) -> Single:
     """
     v = rng.uniform(-1.0, 1.0, shape).astype(np.float32)
     q, d = shape[-2:]
-    if 2 ** (d + 1) <= q:
+    if _all_corners(q, d):
         v[..., -(2**d) :, :] = 2.0 * ((np.arange(2**d)[:, None] >> np.arange(d)) & 1) - 1.0
         return v
     snap = (rng.random(shape) < 0.6) & (rng.random((*shape[:-1], 1)) < 0.5)

@@ -1,7 +1,9 @@
 """What a strategy is: a frozen recipe that turns a history into the next point.
 
 A strategy never holds what it has learnt. ``start`` makes a state, ``suggest`` takes one
-and gives the next; the optimizer keeps it in between. Points are in [-1, 1]^D and values
+and gives the next; the optimizer keeps it in between. Tables inside a state are caches: they
+may be changed in place, which can change which of several equal maxima is found, but not
+how good it is. Points are in [-1, 1]^D and values
 are to be maximised: units and signs are the optimizer's business.
 """
 
