@@ -25,7 +25,7 @@ STARTS = 48  # candidates that are climbed from for a few rounds
 FINALISTS = 8  # of these, how many are climbed to the end
 SHORT, LONG = 10, 100  # rounds of the two climbs
 PROBES, PROBED = 16, 64  # points looked at on each of the best slices, at least
-GRID = (-1.0, -0.5, 0.0, 0.5, 1.0)  # where a coordinate is moved to
+GRID = (0.0, 0.25, 0.5, 0.75, 1.0)  # where a coordinate is moved to, from end to end
 MOVED_PER_SLICE = 2  # finalists of one slice whose coordinates are moved
 SPREAD = 4  # free parts tried on every close slice
 RAW, NEAR = 128, 384  # candidates on one subspace: uniform, and around the best points
@@ -112,18 +112,28 @@ def _probe(climber: Climber, rng: np.random.Generator, shared: Host) -> Pool:
 
 
 def _neighbours(climber: Climber, pool: Pool) -> Pool:
-    """Each candidate with one coordinate at a few other places, and on all close slices.
+    """Each candidate with one coordinate moved, and on all close slices.
 
-    An upper confidence bound likes corners, and climbs do not cross from one to the next;
-    good free parts are good on many slices.
+    Good free parts are good on many slices.
     """
-    k, d = pool.v.shape
-    v = np.broadcast_to(pool.v[:, None, None, :], (k, d, len(GRID), d)).copy()
-    v[:, np.arange(d), :, np.arange(d)] = np.array(GRID)
-    moved = climber.look(np.repeat(pool.row, d * len(GRID)), v.reshape(-1, d))
     few, count = pool.v[:SPREAD], climber.view.m
     row = np.tile(np.arange(count), len(few))
-    return moved.join(climber.look(row, np.repeat(few, count, axis=0)))
+    spread = climber.look(row, np.repeat(few, count, axis=0))
+    return _moved(climber, pool).join(spread)
+
+
+def _moved(climber: Climber, pool: Pool) -> Pool:
+    """Each candidate with one coordinate at a few other places between its ends.
+
+    An upper confidence bound likes corners, and climbs do not cross from one to the next.
+    """
+    k, d = pool.v.shape
+    lower, upper = to_host(climber.lower), to_host(climber.upper)
+    places = lower[:, None] + np.array(GRID) * (upper - lower)[:, None]  # (d, places)
+    v = np.repeat(pool.v[:, None, :], d * len(GRID), axis=1).reshape(k, d, len(GRID), d)
+    i = np.arange(d)
+    v[:, i, :, i] = places[:, None, :]
+    return climber.look(np.repeat(pool.row, d * len(GRID)), v.reshape(-1, d))
 
 
 def search_subspace(
@@ -134,32 +144,40 @@ def search_subspace(
     *,
     deadline: float | None = None,
 ) -> Found:
-    """The best point on one subspace, the whole box for instance."""
-    box = (subspace.lower, subspace.upper)
+    """The best point on one subspace, the whole box for instance.
+
+    Where points are cheap, up to some hundred dimensions, more of them are tried.
+    """
+    box, d = (subspace.lower, subspace.upper), subspace.d
     climber = Climber(View.of_subspace(gp, subspace), acquisition, box, deadline)
-    half = BOX_STARTS // 2
-    pools = [
-        climber.look(np.zeros(len(v), dtype=np.intp), v).best(half)
-        for v in (rng.uniform(*box, (RAW, subspace.d)), _near_candidates(subspace, gp, rng))
-    ]
+    effort = 4 if d <= 50 else 2 if d <= 200 else 1
+    half = effort * BOX_STARTS // 2
+    uniform = rng.uniform(*box, (effort * RAW, d))
+    near = _near_candidates(subspace, gp, rng, effort * NEAR)
+    pools = [climber.look(np.zeros(len(v), dtype=np.intp), v).best(half) for v in (uniform, near)]
     pool = climber.climb(pools[0].join(pools[1]), SHORT).distinct()
-    best = climber.climb(pool.best(BOX_FINALISTS), LONG).best(1)
+    if effort > 1 and not late(deadline):
+        moved = _moved(climber, pool.best(BOX_FINALISTS))
+        pool = pool.join(climber.climb(moved.best(half), SHORT)).distinct()
+    best = climber.climb(pool.best(effort * BOX_FINALISTS), LONG).best(1)
     x = subspace.point(best.v[0])
     return Found(x, float(best.value[0]), 0, 1, climber.evaluations)
 
 
-def _near_candidates(subspace: Subspace, gp: GaussianProcess, rng: np.random.Generator) -> Host:
-    """On the whole box, the best observations with a few coordinates moved (NEAR, D).
+def _near_candidates(
+    subspace: Subspace, gp: GaussianProcess, rng: np.random.Generator, count: int
+) -> Host:
+    """On the whole box, the best observations with a few coordinates moved (count, D).
 
     In high dimensions an acquisition's good regions are around those. On other subspaces,
     more uniform points.
     """
     lower, upper, d = subspace.lower, subspace.upper, subspace.d
     if subspace.basis is not None:
-        return rng.uniform(lower, upper, (NEAR, d))
+        return rng.uniform(lower, upper, (count, d))
     top = to_host(gp.y).argsort()[::-1][:5]
-    near: Host = to_host(gp.X)[top[np.arange(NEAR) % len(top)]]  # (NEAR, D), a copy
-    at = rng.integers(0, d, (NEAR, min(MOVED, d)))
+    near: Host = to_host(gp.X)[top[np.arange(count) % len(top)]]  # (count, D), a copy
+    at = rng.integers(0, d, (count, min(MOVED, d)))
     step = rng.normal(0.0, 0.4, at.shape)
     np.put_along_axis(near, at, np.take_along_axis(near, at, axis=1) + step, axis=1)
     return np.clip(near, lower, upper)

@@ -116,6 +116,7 @@ class MSUCB:
             "beta_kind": beta_kind(self.beta),
             "t": t,
             "slice": found.subspace,
+            "slices": m,
             "subspaces": found.subspaces,
             "evaluations": found.evaluations,
         }
