@@ -515,7 +515,7 @@ def test_one_variable_is_optimised(strategy: str) -> None:
 # --- info ------------------------------------------------------------------------------
 
 EXPECTED_INFO = {
-    "ms-ucb": "ucb best_slice margin beta beta_kind t slice subspaces evaluations",
+    "ms-ucb": "ucb best_slice margin beta beta_kind t slice slices subspaces evaluations",
     "gp-ucb": "acquisition t subspaces evaluations ucb beta beta_kind",
     "random": "",
 }

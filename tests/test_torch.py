@@ -331,7 +331,10 @@ def test_optimizer_on_a_device(strategy: MSUCB | GPUCB) -> None:
         assert np.all(np.abs(one.x) <= 3.0)
     # The first suggestion comes from the same model; later ones follow their own data.
     assert runs[0].trials[8].info["source"] == "strategy"
-    np.testing.assert_allclose(runs[0].trials[8].x, runs[1].trials[8].x, rtol=0.0, atol=1e-3)
+    # Around its maximum the acquisition is flat, so its value tells more than the point.
+    key = "log_ei" if "log_ei" in runs[0].trials[8].info else "ucb"
+    found = [run.trials[8].info[key] for run in runs]
+    assert found[0] == pytest.approx(found[1], abs=1e-7)
     best = runs[0].best
     assert best is not None
     assert best.value is not None
