@@ -34,6 +34,7 @@ LAYERS = [
     "problems",
     "plots",
     "cli",
+    "__main__",
 ]
 
 

@@ -39,12 +39,18 @@ def _demo(arguments: argparse.Namespace) -> int:
     import time
 
     from .loop import minimize
-    from .plots import convergence
+    from .plots import convergence, require_matplotlib
     from .problems import levy
     from .strategies import RandomSearch
 
     if arguments.dim < 2:
         raise ValueError(f"--dim must be at least 2, got {arguments.dim}")
+    if arguments.evals < 1:
+        raise ValueError(f"--evals must be at least 1, got {arguments.evals}")
+    out = arguments.out if arguments.out.suffix else arguments.out.with_suffix(".png")
+    if not out.parent.is_dir():
+        raise ValueError(f"--out: there is no folder {out.parent}")
+    require_matplotlib()
     f = levy(arguments.dim, shift_seed=arguments.seed)
     print(
         f"Levy's function of {arguments.dim} variables, shifted, its least value 0; "
@@ -58,7 +64,7 @@ def _demo(arguments: argparse.Namespace) -> int:
     print(f"  random search  best {random.fun:10.4g}")
     path = convergence(
         {"transect": ours, "random search": random},
-        arguments.out,
+        out,
         title=f"Levy's function, {arguments.dim} variables",
         initial=sum(t.info["source"] == "initial" for t in ours.trials),
     )

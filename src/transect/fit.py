@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ._array import Host, to_device
 from ._checks import positive_number
@@ -20,11 +21,12 @@ from .kernels import KERNELS, Kernel, squared_distance
 from .likelihood import LogPosterior, Priors, dimension_scaled
 
 # Starting length-scales on [-1,1]^D as multiples of sqrt(D): √D/10, √D/5 and √D on the
-# unit cube (spec of the published high-dimensional defaults), doubled for our box.
+# unit cube (published defaults for many dimensions), doubled for our box.
 START_LENGTHSCALES = (0.2, 0.4, 2.0)
 START_NOISE = 1e-2
 NEGLIGIBLE = 1e-4  # a step that gains less log posterior than this ends a climb
 CHEAP = 2e4  # n² times length-scales up to which a first fit climbs from every start
+NEIGHBOURS = 4  # points next to a failed one that tell an accident from a region
 WILD_VALUE = 5.0  # a value this many standard deviations out makes the old fit void
 
 
@@ -69,8 +71,7 @@ class Surrogate:
         """The model for all evaluations so far, X (n, D) and y (n,), y = nan for a failure.
 
         ``previous`` must be the model of a prefix of the same history. Failed points take
-        no part in the fit; afterwards they count as the worst value seen, which lowers
-        the acquisition around them.
+        no part in the fit; afterwards they count with a low value (see _stand_ins).
         """
         ok = np.isfinite(y)
         base = np.empty((0, 0)) if self.ard else _extend_distances(previous, X)
@@ -84,7 +85,8 @@ class Surrogate:
             shift, scale, fitted_on = previous.shift, previous.scale, previous.fitted_on
             u = _standardised(y, shift, scale)
             hyper, gp = previous.gp.hyper, previous.gp
-        u[~ok] = np.min(u[ok])
+        if not np.all(ok):
+            u[~ok] = _stand_ins(hyper, X, u, ok)
         X_on, u_on = to_device(X, device), to_device(u, device)
         start = 0 if gp is None else gp.n
         sq = None if self.ard else to_device(base[start:] / float(hyper.lengthscale) ** 2, device)
@@ -154,6 +156,22 @@ def _extend_distances(previous: Model | None, X: Host) -> Host:
     base[old:, :] = fresh
     base[:, old:] = fresh.T
     return base
+
+
+def _stand_ins(hyper: Hyperparameters, X: Host, u: Host, ok: NDArray[np.bool_]) -> Host:
+    """Values (f,) that failed points count with.
+
+    A failure among successes says little about the function: it counts one standard
+    deviation below what is expected there. One among failures marks a region to leave: it
+    counts as the worst value seen. In between, by the cube of the share of failed neighbours.
+    """
+    mean, var = GaussianProcess.from_data(hyper, X[ok], u[ok]).posterior(X[~ok])
+    mild = mean - np.sqrt(var)
+    sq = squared_distance(X[~ok] / hyper.lengthscale, X / hyper.lengthscale)  # (f, n)
+    nearest = np.argsort(sq, axis=1)[:, 1 : 1 + NEIGHBOURS]  # the first is the point itself
+    share = np.mean(~ok[nearest], axis=1) if nearest.shape[1] else np.zeros(len(mild))
+    stand_ins: Host = mild + share**3 * np.minimum(0.0, np.min(u[ok]) - mild)
+    return stand_ins
 
 
 def standardisation(y: Host) -> tuple[float, float]:

@@ -54,7 +54,8 @@ class Optimizer:
     taken (fitting the model is not cut short). device: a torch device to compute on.
 
     Several asks before a tell are fine: points in flight count as pending, and later
-    suggestions keep away from them. Tells may come in any order.
+    suggestions keep away from them. Tells may come in any order. An optimizer is used from
+    one thread at a time.
     """
 
     def __init__(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,12 @@ def best_so_far(values: Any, maximize: bool = False) -> Any:
     """Best value after each evaluation (n,); failures, nan, leave it as it was."""
     values = np.asarray(values, dtype=np.float64)
     return np.fmax.accumulate(values) if maximize else np.fmin.accumulate(values)
+
+
+def require_matplotlib() -> None:
+    """An error that says what to install, before any work is done."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise ImportError("pictures need matplotlib, which the extra 'plot' of transect brings")
 
 
 def convergence(
@@ -28,10 +35,9 @@ def convergence(
     runs: label -> OptimizeResult (or the values themselves). initial: how many evaluations
     were the initial design, shaded. The suffix of ``path`` decides the format.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError("pictures need matplotlib: pip install 'transect[plot]'") from None
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(6.4, 4.0), layout="constrained")
     axes = figure.add_subplot()
     for label, run in runs.items():

@@ -51,6 +51,7 @@ class Screen:
         self._forget()
 
     def _forget(self) -> None:
+        self._whole = True
         self.gp: GaussianProcess | None = None
         self.settled = 0  # leading observations that stay: not the pending ones
         self.seen = 0  # slices looked at since the last rebuild
@@ -81,9 +82,10 @@ class Screen:
         The first ``settled`` observations of ``gp`` will be there at the next call, too; the
         others are pending points.
         """
-        self.evaluations = 0
-        if not self._is_continued_by(gp, settled, m):
+        if not self._whole or not self._is_continued_by(gp, settled, m):
             self._forget()
+        self._whole = False  # until the end: an exception on the way leaves half a table
+        self.evaluations = 0
         crowded = self.per_slice > 1 and m * self.per_slice > 2 * CANDIDATES
         rebuild = self.gp is None or gp.hyper is not self.gp.hyper or crowded
         if rebuild:
@@ -105,6 +107,7 @@ class Screen:
             self._append_slices(gp, settled, stop, acquisition, rng)
             if self.v.shape[0] > room:
                 self._prune(acquisition)
+        self._whole = True
 
     def _is_continued_by(self, gp: GaussianProcess, settled: int, m: int) -> bool:
         """Whether the arguments come after what the tables hold, not beside it."""
@@ -320,6 +323,7 @@ class Screen:
         Best first; of several on one slice, the first one counts.
         """
         assert self.gp is not None
+        self._whole = False
         at, first = np.unique(at, return_index=True)
         v = v[first]
         slot = np.argmin(self._values(acquisition)[at], axis=1)
@@ -330,6 +334,7 @@ class Screen:
         self.W.data[rows, :] = W
         self._sums[rows, :] = self._sum(W, 0, self.settled)
         self.v[like(rows, at), like(rows, slot), :] = new
+        self._whole = True
 
 
 def _precision(gp: GaussianProcess, candidates: int) -> Any:
