@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._array import Host, to_device
+from ._array import Host, to_device, to_host
 from ._checks import positive_number
 from .gp import GaussianProcess, Hyperparameters
 from .kernels import KERNELS, Kernel, squared_distance
@@ -165,6 +165,7 @@ def _stand_ins(hyper: Hyperparameters, X: Host, u: Host, ok: NDArray[np.bool_]) 
     deviation below what is expected there. One among failures marks a region to leave: it
     counts as the worst value seen. In between, by the cube of the share of failed neighbours.
     """
+    hyper = replace(hyper, lengthscale=np.asarray(to_host(hyper.lengthscale)))
     mean, var = GaussianProcess.from_data(hyper, X[ok], u[ok]).posterior(X[~ok])
     mild = mean - np.sqrt(var)
     sq = squared_distance(X[~ok] / hyper.lengthscale, X / hyper.lengthscale)  # (f, n)
@@ -227,8 +228,6 @@ def _bounds(
 
 
 def _pack(hyper: Hyperparameters, size: int) -> Host:
-    from ._array import to_host
-
     log_l = np.log(np.broadcast_to(to_host(hyper.lengthscale), (size,)))
     return np.concatenate([log_l, [math.log(hyper.amplitude), math.log(hyper.noise)]])
 
