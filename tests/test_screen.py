@@ -113,3 +113,22 @@ def test_a_growing_set_is_searched_as_well_as_a_fresh_one() -> None:
         followed = search_slices(screen, gp, ACQUISITION, 4 * n, np.random.default_rng(n))
         fresh = search_slices(Screen(slices), gp, ACQUISITION, 4 * n, np.random.default_rng(n))
         assert followed.value >= fresh.value - 1e-6 * abs(fresh.value)
+
+
+def test_an_interrupted_update_leaves_no_half_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Screen(Slices(D, d, 1))
+    rng = np.random.default_rng(0)
+    gp = GaussianProcess.from_data(hyper(), X[:30], Y[:30])
+    screen.update(gp, 30, 40, ACQUISITION, rng)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    following = gp.extend(X[:31], Y[:31])
+    with monkeypatch.context() as patch:
+        patch.setattr(Screen, "_append_slices", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            screen.update(following, 31, 41, ACQUISITION, rng)
+    screen.update(following, 31, 41, ACQUISITION, rng)
+    agrees(screen)
+    assert screen.seen == len(screen.geometry.index) == 41
