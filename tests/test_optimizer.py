@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds
 
 from transect import GPUCB, MSUCB, Box, Optimizer, RandomSearch, Trial
-from transect.strategies import History, Proposal, Setting, Strategy
+from transect.strategies import History, Proposal, Setting, Strategy, as_drawn
 
 Point = NDArray[np.float64]
 
@@ -69,6 +69,8 @@ class Spy:
     def start(self, setting: Setting) -> int:
         self.settings.append(setting)
         return 0
+
+    initial = as_drawn
 
     def suggest(
         self, state: int, history: History, rng: np.random.Generator, deadline: float | None = None

@@ -18,7 +18,7 @@ from scipy.stats import kstest
 from transect import GPUCB, MSUCB, UCB, GaussianProcess, Optimizer, RandomSearch, Slices
 from transect._array import Host
 from transect.fit import Surrogate
-from transect.strategies import BY_NAME, History, Proposal, Setting, Strategy, resolve
+from transect.strategies import BY_NAME, History, Proposal, Setting, Strategy, as_drawn, resolve
 
 Point = NDArray[np.float64]
 Floats = NDArray[np.float32] | Point
@@ -73,6 +73,8 @@ class Recorder:
     def start(self, setting: Setting) -> Any:
         self.states.append(self.inner.start(setting))
         return self.states[-1]
+
+    initial = as_drawn
 
     def suggest(
         self, state: Any, history: History, rng: np.random.Generator, deadline: float | None = None

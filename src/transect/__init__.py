@@ -13,7 +13,7 @@ from .gp import GaussianProcess, Hyperparameters
 from .kernels import RBF, Matern52
 from .loop import maximize, minimize
 from .optimizer import Optimizer, Trial
-from .strategies import GPUCB, MSUCB, RandomSearch
+from .strategies import GPUCB, MSUCB, REMBO, SRE, DropoutUCB, HeSBO, LineBO, RandomSearch
 from .subspace import Slices, Subspace
 
 __version__ = "0.1.0"
@@ -22,10 +22,15 @@ __all__ = [
     "GPUCB",
     "MSUCB",
     "RBF",
+    "REMBO",
+    "SRE",
     "UCB",
     "Box",
+    "DropoutUCB",
     "GaussianProcess",
+    "HeSBO",
     "Hyperparameters",
+    "LineBO",
     "LogEI",
     "Matern52",
     "Optimizer",

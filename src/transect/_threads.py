@@ -74,12 +74,34 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not survive a fork
 
 
+def cores() -> int:
+    """Cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+_limit: int | None = None  # set by limit_threads
+
+
 @cache
 def _workers() -> int:
-    """Cores this process may use, at most eight: blocks share the memory bandwidth."""
-    if hasattr(os, "sched_getaffinity"):
-        return min(8, len(os.sched_getaffinity(0)))
-    return min(8, os.cpu_count() or 1)
+    """Threads of ours: at most eight, as blocks share the memory bandwidth."""
+    return min(_limit or 8, cores())
+
+
+def limit_threads(count: int) -> None:
+    """At most ``count`` threads of ours and of BLAS in this process from now on.
+
+    For processes that share the cores with others like them.
+    """
+    global _limit
+    if count == _limit:
+        return
+    _limit = count
+    _workers.cache_clear()
+    _pool.cache_clear()
+    _controller().limit(limits=count, user_api="blas")
 
 
 def each_block(job: Callable[[T], R], blocks: Iterable[T]) -> list[R]:

@@ -135,10 +135,9 @@ def _shrink(predicted: Array, gain: Array) -> Array:
 def _direction(flight: _Flight, lower: Array, upper: Array, span: Array) -> tuple[Array, Array]:
     """L-BFGS direction (s, d) on the free coordinates, and the step to try (s,).
 
-    The two-loop recursion of Nocedal & Wright (2006, Alg. 7.4), restricted to the free
-    coordinates. A coordinate next to a bound whose gradient points outwards is not free
-    (Bertsekas 1982): it goes to its bound. Were it free until it is there, the bound
-    would cut the step short and the climb could jam.
+    The two-loop recursion is restricted to the free coordinates. A coordinate next to a
+    bound whose gradient points outwards is not free (Bertsekas 1982): it goes to its bound.
+    Were it free until it is there, the bound would cut the step short and the climb could jam.
     """
     xp = namespace(flight.x)
     g, x = flight.g, flight.x
@@ -148,24 +147,14 @@ def _direction(flight: _Flight, lower: Array, upper: Array, span: Array) -> tupl
     free = xp.astype(~(low | high), x.dtype)
     g = g * free
     S, Y = flight.S * free[:, None, :], flight.Y * free[:, None, :]
-    sy = xp.sum(S * Y, axis=2)  # (s, memory), on the free coordinates
-    yy = xp.sum(Y * Y, axis=2)
+    SY = S @ xp.matrix_transpose(Y)  # (s, memory, memory), s_i·y_j on the free coordinates
+    sy, yy = xp.linalg.diagonal(SY), xp.vecdot(Y, Y)
     usable = sy > CURVATURE * yy
     rho = xp.where(usable, 1.0 / xp.where(usable, sy, xp.ones_like(sy)), xp.zeros_like(sy))
-    q = g
-    coefficients = []
-    for i in range(S.shape[1]):
-        c = rho[:, i] * xp.sum(S[:, i, :] * q, axis=1)
-        q = q - c[:, None] * Y[:, i, :]
-        coefficients.append(c)
     newest = rho[:, 0] > 0.0
-    scale = xp.where(
-        newest, sy[:, 0] / xp.where(newest, yy[:, 0], xp.ones_like(c)), xp.ones_like(c)
-    )
-    p = scale[:, None] * q
-    for i in reversed(range(S.shape[1])):
-        b = rho[:, i] * xp.sum(Y[:, i, :] * p, axis=1)
-        p = p + (coefficients[i] - b)[:, None] * S[:, i, :]
+    one = xp.ones_like(flight.f)
+    scale = xp.where(newest, sy[:, 0] / xp.where(newest, yy[:, 0], one), one)
+    p = _two_loops(g, S, Y, SY, rho, scale)
     p = p * free
     uphill = (xp.sum(p * g, axis=1) > 0.0) & newest
     p = xp.where(uphill[:, None], p, g)
@@ -174,6 +163,30 @@ def _direction(flight: _Flight, lower: Array, upper: Array, span: Array) -> tupl
     longest = xp.where(longest > 0.0, longest, xp.ones_like(longest))
     step = xp.where(uphill, xp.minimum(xp.ones_like(longest), 1.0 / longest), FIRST_STEP / longest)
     return p + to_bound / step[:, None], step
+
+
+def _two_loops(g: Array, S: Array, Y: Array, SY: Array, rho: Array, scale: Array) -> Array:
+    """The inverse Hessian times g (s, d): Nocedal & Wright (2006), Alg. 7.4.
+
+    Both loops run on inner products with the remembered steps, not on vectors: five batched
+    matrix products replace four passes over (s, d) for each step remembered.
+    """
+    xp = namespace(g)
+    memory = S.shape[1]
+    s_q = (S @ g[:, :, None])[:, :, 0]  # (s, memory), s_i·q with q = g at first
+    coefficients = []
+    for i in range(memory):  # newest first
+        c = rho[:, i] * s_q[:, i]
+        s_q = s_q - c[:, None] * SY[:, :, i]  # q loses c·y_i
+        coefficients.append(c)
+    q = g - (xp.stack(coefficients, axis=1)[:, None, :] @ Y)[:, 0, :]
+    y_p = scale[:, None] * (Y @ q[:, :, None])[:, :, 0]  # y_i·p with p = scale·q at first
+    steps = []
+    for i in reversed(range(memory)):
+        w = coefficients[i] - rho[:, i] * y_p[:, i]
+        y_p = y_p + w[:, None] * SY[:, i, :]  # p gains w·s_i
+        steps.append(w)
+    return scale[:, None] * q + (xp.stack(steps[::-1], axis=1)[:, None, :] @ S)[:, 0, :]
 
 
 def _record(best_x: Array, best_f: Array, flight: _Flight) -> tuple[Array, Array]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from . import __version__
+from .experiments.command import add_bench
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -27,12 +28,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     demo.add_argument(
         "--out", type=Path, default=Path("demo.png"), help="picture to write (default demo.png)"
     )
+    demo.set_defaults(call=_demo)
+    add_bench(commands)
     arguments = parser.parse_args(argv)
     try:
-        return _demo(arguments)
+        code: int = arguments.call(arguments)
     except (ValueError, ImportError, OSError) as error:
         print(f"transect: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        return 130  # as shells have it for a command stopped by Ctrl-C
+    return code
 
 
 def _demo(arguments: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ on the model's device.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,7 @@ from ._array import Host, like, to_host
 from ._threads import each_block, spans
 from .acquisition import Acquisition
 from .ascent import ascend
-from .view import View
+from .view import View, Warped
 
 LOOK = 256  # points evaluated together
 SAME = 0.05  # climbs that end closer than this are at one maximum
@@ -59,24 +60,39 @@ class Pool:
         return pool[np.flatnonzero(~np.any(np.tril(same, k=-1), axis=1))]
 
 
+class Meter:
+    """Counts acquisition evaluations, and says how many a budget still allows."""
+
+    def __init__(self, budget: float = math.inf) -> None:
+        self.budget = budget
+        self.used = 0
+
+    @property
+    def left(self) -> float:
+        return max(0, self.budget - self.used)
+
+
 class Climber:
-    """Evaluates an acquisition on the subspaces of a view, and counts how often."""
+    """Evaluates an acquisition on the subspaces of a view, as often as its meter allows."""
 
     def __init__(
         self,
-        view: View,
+        view: View | Warped,
         acquisition: Acquisition,
         box: tuple[Host, Host],
-        deadline: float | None,
+        meter: Meter,
+        deadline: float | None = None,
     ) -> None:
         """``box``: lower and upper ends (d,) of the coordinates v."""
-        self.view, self.acquisition, self.deadline = view, acquisition, deadline
+        self.view, self.acquisition = view, acquisition
+        self.meter, self.deadline = meter, deadline
         self.lower, self.upper = (like(view.gp.X, end) for end in box)
-        self.evaluations = 0
 
     def look(self, row: NDArray[np.intp], v: Host) -> Pool:
-        """Values at v (k, d) on the subspaces ``row`` (k,)."""
+        """Values at v (k, d) on the subspaces ``row`` (k,); at the first ones, if too many."""
         X = self.view.gp.X
+        count = int(min(len(v), self.meter.left))
+        row, v = row[:count], v[:count]
 
         def job(span: tuple[int, int]) -> Host:
             at = slice(*span)
@@ -84,11 +100,15 @@ class Climber:
             host: Host = to_host(value)
             return host
 
-        self.evaluations += len(v)
-        return Pool(row, v, np.concatenate(each_block(job, spans(len(v), LOOK))))
+        self.meter.used += count
+        values = each_block(job, spans(count, LOOK))
+        return Pool(row, v, np.concatenate([np.empty(0), *values]))
 
     def climb(self, pool: Pool, rounds: int) -> Pool:
-        """Ascend from every candidate on its own subspace."""
+        """Ascend from every candidate on its own subspace, for so many rounds at most."""
+        allowed = self.meter.left // max(1, len(pool.row))
+        if allowed < 2:  # the first round only looks at where the climb starts
+            return pool
         X = self.view.gp.X
         rows = like(X, pool.row, int)
         objective = self.view.objective(self.acquisition)
@@ -97,8 +117,8 @@ class Climber:
             like(X, pool.v),
             self.lower,
             self.upper,
-            rounds=rounds,
+            rounds=int(min(rounds, allowed)),
             deadline=self.deadline,
         )
-        self.evaluations += climb.evaluations
+        self.meter.used += climb.evaluations
         return Pool(pool.row, to_host(climb.V), to_host(climb.value))

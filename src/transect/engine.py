@@ -7,18 +7,19 @@ between the corners; long climbs from the best of those, with exact distances.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ._array import Host, namespace, to_host
 from ._clock import late
 from .acquisition import Acquisition
-from .climb import Climber, Pool
+from .climb import Climber, Meter, Pool
 from .gp import GaussianProcess
 from .screen import Screen, random_probes
 from .subspace import Subspace
-from .view import View
+from .view import View, Warped
 
 CLOSE = 192  # slices, of those screened, that are searched further
 STARTS = 48  # candidates that are climbed from for a few rounds
@@ -31,6 +32,9 @@ SPREAD = 4  # free parts tried on every close slice
 RAW, NEAR = 128, 384  # candidates on one subspace: uniform, and around the best points
 MOVED = 20  # coordinates in which the latter differ from one of the best points
 BOX_STARTS, BOX_FINALISTS = 8, 3  # climbs on one subspace: short, long
+FULL_SEARCH = 4096  # evaluations that the numbers above add up to, about, on slices
+KEPT = 8  # one part in so many of a budget is kept for the last climbs
+WAVE = 768  # those that effort 1 takes on one subspace, about
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,21 +60,25 @@ def search_slices(
 ) -> Found:
     """The best point on the first m slices of ``screen.slices`` (Eq. 12 of the paper).
 
-    ``screen`` remembers its candidates from call to call. ``settled`` is how many leading
-    observations of ``gp`` will still be there at the next call (default: all).
+    ``screen`` remembers its candidates from call to call, and has the budget. ``settled`` is
+    how many leading observations of ``gp`` will still be there at the next call (default: all).
     At ``deadline`` (time.perf_counter) the best point so far is returned.
     """
     screen.update(gp, gp.n if settled is None else settled, m, acquisition, rng, deadline)
     slices, geometry = screen.slices, screen.geometry
     box = (np.full(slices.d, -1.0), np.full(slices.d, 1.0))
+    meter = _meter(screen.budget, screen.evaluations)
     close = screen.best_slices(acquisition, CLOSE)  # rows of geometry
     c = namespace(gp.X).astype(geometry.sq_at(close), gp.X.dtype)
-    climber = Climber(View.of_distances(gp, slices, c), acquisition, box, deadline)
+    climber = Climber(View.of_distances(gp, slices, c), acquisition, box, meter, deadline)
     pool = _on_close_slices(climber, screen, screen.pool(close, acquisition), rng)
 
     rows, row = np.unique(pool.row, return_inverse=True)
     close = close[rows]
-    exact = Climber(View.of_slices(gp, slices, geometry.z(close)), acquisition, box, deadline)
+    exact = Climber(
+        View.of_slices(gp, slices, geometry.z(close)), acquisition, box, meter, deadline
+    )
+    meter.budget = screen.budget or math.inf
     pool = exact.look(row, pool.v)
     if slices.d:
         pool = exact.climb(pool, LONG).best(FINALISTS)
@@ -82,8 +90,16 @@ def search_slices(
         float(best.value[0]),
         int(geometry.index[at[0]]),
         screen.looked,
-        screen.evaluations + climber.evaluations + exact.evaluations,
+        meter.used,
     )
+
+
+def _meter(budget: int | None, used: int = 0) -> Meter:
+    """A meter for all but the last climbs, for which a part of the budget is kept."""
+    kept = 0 if budget is None else max(2 * FINALISTS, budget // KEPT)
+    meter = Meter(math.inf if budget is None else budget - kept)
+    meter.used = used
+    return meter
 
 
 def _on_close_slices(
@@ -92,20 +108,25 @@ def _on_close_slices(
     """The finalists: from the screen's candidates, by short climbs and moves."""
     if screen.slices.d == 0:
         return pool
-    cap = max(3, -(-2 * STARTS // climber.view.m))
-    pool = pool.best(STARTS, cap)
+    share = min(1.0, climber.meter.left / FULL_SEARCH)
+    starts = max(FINALISTS, int(share * STARTS))
+    cap = max(3, -(-2 * starts // climber.view.m))
+    pool = pool.best(starts, cap)
     if screen.per_slice < PROBES and not late(climber.deadline):
-        pool = pool.join(_probe(climber, rng, pool.v[: PROBES // 4])).best(STARTS, cap)
+        probed = _probe(climber, rng, pool.v[: PROBES // 4], max(1, int(share * PROBED)))
+        pool = pool.join(probed).best(starts, cap)
     pool = climber.climb(pool, SHORT).distinct()
     if not late(climber.deadline):
         beside = _neighbours(climber, pool.best(FINALISTS, MOVED_PER_SLICE))
-        pool = pool.join(climber.climb(beside.best(STARTS, cap), SHORT)).distinct()
+        pool = pool.join(climber.climb(beside.best(starts, cap), SHORT)).distinct()
+    while 0 < climber.meter.left < math.inf and not late(climber.deadline):
+        pool = pool.join(_probe(climber, rng, pool.v[:1], CLOSE)).best(starts, cap)
     return pool.best(FINALISTS, cap)
 
 
-def _probe(climber: Climber, rng: np.random.Generator, shared: Host) -> Pool:
+def _probe(climber: Climber, rng: np.random.Generator, shared: Host, most: int) -> Pool:
     """Further points on the best slices: ``shared`` (k, d) on all, and random ones."""
-    count = min(PROBED, climber.view.m)
+    count = min(most, climber.view.m)
     v = random_probes(rng, (count, PROBES, shared.shape[1])).astype(np.float64)
     v[:, : len(shared)] = shared
     return climber.look(np.repeat(np.arange(count), PROBES), v.reshape(count * PROBES, -1))
@@ -142,42 +163,86 @@ def search_subspace(
     acquisition: Acquisition,
     rng: np.random.Generator,
     *,
+    budget: int | None = None,
     deadline: float | None = None,
 ) -> Found:
-    """The best point on one subspace, the whole box for instance.
+    """The best point on one subspace, the whole box for instance; see :func:`search_box`."""
+    around = None
+    if subspace.basis is None:
+        # In high dimensions an acquisition's good regions are around the best observations.
+        around = to_host(gp.X)[to_host(gp.y).argsort()[::-1][:5]]
+    found = search_box(
+        View.of_subspace(gp, subspace),
+        (subspace.lower, subspace.upper),
+        acquisition,
+        rng,
+        around=around,
+        budget=budget,
+        deadline=deadline,
+    )
+    return replace(found, x=subspace.point(found.x))
 
-    Where points are cheap, up to some hundred dimensions, more of them are tried.
+
+def search_box(
+    view: View | Warped,
+    box: tuple[Host, Host],
+    acquisition: Acquisition,
+    rng: np.random.Generator,
+    *,
+    around: Host | None = None,
+    budget: int | None = None,
+    deadline: float | None = None,
+) -> Found:
+    """The best coordinates v (d,), as x of what is returned, on the one subspace of a view.
+
+    ``box``: lower and upper ends (d,) of v. ``around`` (k, d): good points known. Where points
+    are cheap, up to some hundred dimensions, more of them are tried; with a ``budget`` of
+    acquisition evaluations, as many as it allows.
     """
-    box, d = (subspace.lower, subspace.upper), subspace.d
-    climber = Climber(View.of_subspace(gp, subspace), acquisition, box, deadline)
-    effort = 4 if d <= 50 else 2 if d <= 200 else 1
-    half = effort * BOX_STARTS // 2
-    uniform = rng.uniform(*box, (effort * RAW, d))
-    near = _near_candidates(subspace, gp, rng, effort * NEAR)
+    d = len(box[0])
+    meter = _meter(budget)
+    climber = Climber(view, acquisition, box, meter, deadline)
+    effort = 4.0 if d <= 50 else 2.0 if d <= 200 else 1.0
+    if budget is not None:
+        effort = meter.left / WAVE
+    pool = _box_candidates(climber, box, rng, around, effort)
+    if meter.left < math.inf:
+        rest = _near_candidates(box, around, rng, int(meter.left))
+        pool = pool.join(climber.look(np.zeros(len(rest), dtype=np.intp), rest))
+    meter.budget = math.inf if budget is None else budget
+    finalists = max(1, int(min(effort, 4.0) * BOX_FINALISTS))
+    best = climber.climb(pool.best(finalists), LONG).best(1)
+    return Found(best.v[0], float(best.value[0]), 0, 1, meter.used)
+
+
+def _box_candidates(
+    climber: Climber,
+    box: tuple[Host, Host],
+    rng: np.random.Generator,
+    around: Host | None,
+    effort: float,
+) -> Pool:
+    """Short climbs from the best of uniform points and of points near good ones, and moves."""
+    half = max(1, int(effort * BOX_STARTS / 2))
+    uniform = rng.uniform(*box, (max(1, int(effort * RAW)), len(box[0])))
+    near = _near_candidates(box, around, rng, max(1, int(effort * NEAR)))
     pools = [climber.look(np.zeros(len(v), dtype=np.intp), v).best(half) for v in (uniform, near)]
     pool = climber.climb(pools[0].join(pools[1]), SHORT).distinct()
-    if effort > 1 and not late(deadline):
+    if effort > 1 and not late(climber.deadline):
         moved = _moved(climber, pool.best(BOX_FINALISTS))
         pool = pool.join(climber.climb(moved.best(half), SHORT)).distinct()
-    best = climber.climb(pool.best(effort * BOX_FINALISTS), LONG).best(1)
-    x = subspace.point(best.v[0])
-    return Found(x, float(best.value[0]), 0, 1, climber.evaluations)
+    return pool
 
 
 def _near_candidates(
-    subspace: Subspace, gp: GaussianProcess, rng: np.random.Generator, count: int
+    box: tuple[Host, Host], around: Host | None, rng: np.random.Generator, count: int
 ) -> Host:
-    """On the whole box, the best observations with a few coordinates moved (count, D).
-
-    In high dimensions an acquisition's good regions are around those. On other subspaces,
-    more uniform points.
-    """
-    lower, upper, d = subspace.lower, subspace.upper, subspace.d
-    if subspace.basis is not None:
-        return rng.uniform(lower, upper, (count, d))
-    top = to_host(gp.y).argsort()[::-1][:5]
-    near: Host = to_host(gp.X)[top[np.arange(count) % len(top)]]  # (count, D), a copy
+    """Good points with a few coordinates moved (count, d); uniform ones if none are known."""
+    if around is None:
+        return rng.uniform(*box, (count, len(box[0])))
+    d = len(box[0])
+    near: Host = around[np.arange(count) % len(around)]  # (count, d), a copy
     at = rng.integers(0, d, (count, min(MOVED, d)))
     step = rng.normal(0.0, 0.4, at.shape)
     np.put_along_axis(near, at, np.take_along_axis(near, at, axis=1) + step, axis=1)
-    return np.clip(near, lower, upper)
+    return np.clip(near, *box)

@@ -67,14 +67,25 @@ class Surrogate:
         if positive_number("refit_growth", self.refit_growth) <= 1.0:
             raise ValueError(f"refit_growth must be greater than 1, got {self.refit_growth}")
 
-    def advance(self, previous: Model | None, X: Host, y: Host, device: Any | None = None) -> Model:
+    def advance(
+        self,
+        previous: Model | None,
+        X: Host,
+        y: Host,
+        device: Any | None = None,
+        *,
+        other_inputs: bool = False,
+    ) -> Model:
         """The model for all evaluations so far, X (n, D) and y (n,), y = nan for a failure.
 
-        ``previous`` must be the model of a prefix of the same history. Failed points take
-        no part in the fit; afterwards they count with a low value (see _stand_ins).
+        ``previous`` must be the model of a prefix of the same history; with ``other_inputs``,
+        of the same values seen from other coordinates, whose hyper-parameters these share.
+        Failed points take no part in the fit; afterwards they count with a low value (see
+        _stand_ins).
         """
         ok = np.isfinite(y)
-        base = np.empty((0, 0)) if self.ard else _extend_distances(previous, X)
+        known = None if other_inputs else previous
+        base = np.empty((0, 0)) if self.ard else _extend_distances(known, X)
         if previous is None or self._refit_is_due(previous, y[ok]):
             shift, scale = standardisation(y[ok])
             warm = None if previous is None else previous.gp.hyper
@@ -84,7 +95,7 @@ class Surrogate:
         else:
             shift, scale, fitted_on = previous.shift, previous.scale, previous.fitted_on
             u = _standardised(y, shift, scale)
-            hyper, gp = previous.gp.hyper, previous.gp
+            hyper, gp = previous.gp.hyper, None if known is None else known.gp
         if not np.all(ok):
             u[~ok] = _stand_ins(hyper, X, u, ok)
         X_on, u_on = to_device(X, device), to_device(u, device)

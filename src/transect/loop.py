@@ -116,6 +116,7 @@ def _optimizer(
         n_init=min(20, max(1, max_evals // 2)) if n_init is None else n_init,
         maximize=maximize,
         suggest_time=suggest_time,
+        max_evals=max_evals,
     )
 
 

@@ -51,7 +51,10 @@ class Optimizer:
     seed gives the same run. n_init: random points before the strategy takes over; points
     told from elsewhere count. maximize: look for the largest value instead of the least.
     suggest_time: seconds the search for a point may take, after which the best one so far is
-    taken (fitting the model is not cut short). device: a torch device to compute on.
+    taken (fitting the model is not cut short). suggest_evals: acquisition evaluations a
+    suggestion may take, to compare strategies on equal terms (default: what each needs).
+    max_evals: how many evaluations there will be, for strategies that divide them up.
+    device: a torch device to compute on.
 
     Several asks before a tell are fine: points in flight count as pending, and later
     suggestions keep away from them. Tells may come in any order. An optimizer is used from
@@ -67,6 +70,8 @@ class Optimizer:
         n_init: int = 20,
         maximize: bool = False,
         suggest_time: float | None = None,
+        suggest_evals: int | None = None,
+        max_evals: int | None = None,
         device: Any | None = None,
     ) -> None:
         self.box = Box.of(bounds)
@@ -74,10 +79,16 @@ class Optimizer:
         self.n_init = whole_number("n_init", n_init, 1)
         if suggest_time is not None:
             suggest_time = positive_number("suggest_time", suggest_time)
+        if suggest_evals is not None:
+            suggest_evals = whole_number("suggest_evals", suggest_evals, 100)
+        if max_evals is not None:
+            max_evals = whole_number("max_evals", max_evals, 1)
         self.suggest_time = suggest_time
         self._sign = 1.0 if maximize else -1.0
         self._seed = _seed(seed)
-        self._state = self.strategy.start(Setting(self.box.D, self._seed, device))
+        self._state = self.strategy.start(
+            Setting(self.box.D, self._seed, device, max_evals, suggest_evals)
+        )
         self._trials: list[Trial] = []
         self._told: list[int] = []  # trial ids in the order of their tells
         self._queue: list[Host] = []  # points to ask for first, in the user's units
@@ -94,16 +105,19 @@ class Optimizer:
         rng = np.random.default_rng([self._seed, len(self._trials)])
         if self._queue:
             return self._add(self._queue.pop(0), {"source": "given", "seconds": 0.0})
-        info: dict[str, Any] = {"source": "initial"}
-        u = self.box.sample(rng, 1)[0]
-        if len(self._trials) >= self.n_init and self._has_values():
-            proposal = self._propose(rng, deadline)
-            self._state = proposal.state
+        drawn = self.box.sample(rng, 1)[0]
+        history = self._history()
+        if len(self._trials) < self.n_init or not history.values:
+            proposal, source = self.strategy.initial(self._state, history, drawn), "initial"
+        else:
+            with quiet_blas():
+                proposal = self.strategy.suggest(self._state, history, rng, deadline)
+            source = "strategy"
             if self._is_duplicate(proposal.x):
-                kept = {key: proposal.info[key] for key in ("t",) if key in proposal.info}
-                info = {"source": "instead of a duplicate", **kept}
-            else:
-                u, info = proposal.x, {"source": "strategy", **proposal.info}
+                proposal = self._instead_of(proposal, history, drawn)
+                source = "instead of a duplicate"
+        self._state = proposal.state
+        u, info = proposal.x, {"source": source, **proposal.info}
         return self._add(
             self.box.from_unit(u), {**info, "seconds": time.perf_counter() - started}, u
         )
@@ -165,16 +179,23 @@ class Optimizer:
         flying = (t for t in self._trials if t.state == "pending" and np.array_equal(t.x, x))
         return next(flying, None)
 
-    def _has_values(self) -> bool:
-        return any(self._trials[i].value is not None for i in self._told)
+    def _history(self) -> History:
+        flying = [t.id for t in self._trials if t.state == "pending"]
+        told = [self._trials[i] for i in self._told]
+        y = np.array([math.nan if t.value is None else self._sign * t.value for t in told])
+        return History(
+            self._told_unit.data,
+            y,
+            self._unit.data[flying],
+            [t.info for t in told],
+            [self._trials[i].info for i in flying],
+        )
 
-    def _propose(self, rng: np.random.Generator, deadline: float | None) -> Proposal:
-        pending = [t.id for t in self._trials if t.state == "pending"]
-        told = [self._trials[i].value for i in self._told]
-        y = np.array([math.nan if v is None else self._sign * v for v in told])
-        history = History(self._told_unit.data, y, self._unit.data[pending])
-        with quiet_blas():
-            return self.strategy.suggest(self._state, history, rng, deadline)
+    def _instead_of(self, duplicate: Proposal, history: History, drawn: Host) -> Proposal:
+        """A random point, of the step that proposed a known one."""
+        fresh = self.strategy.initial(duplicate.state, history, drawn)
+        step = {key: duplicate.info[key] for key in ("t",) if key in duplicate.info}
+        return replace(fresh, info={**step, **fresh.info})
 
     def _is_duplicate(self, u: Host) -> bool:
         if not self._trials:
@@ -182,7 +203,9 @@ class Optimizer:
         return bool(np.any(np.max(np.abs(self._unit.data - u), axis=1) < DUPLICATE))
 
     def _add(self, x: Host, info: Mapping[str, Any], u: Host | None = None) -> Trial:
-        x.flags.writeable = False  # what was evaluated stays what was evaluated
+        for array in (x, *info.values()):  # what was evaluated stays what was evaluated
+            if isinstance(array, np.ndarray):
+                array.flags.writeable = False
         trial = Trial(len(self._trials), x, info)
         self._unit.append(self.box.to_unit(x) if u is None else u)
         self._trials.append(trial)

@@ -45,9 +45,11 @@ class Screen:
     d), whose rows in W and in the sums start at s·per_slice.
     """
 
-    def __init__(self, slices: Slices, memory: float = 1e9) -> None:
-        self.slices = slices
-        self.memory = memory  # bytes the tables may take
+    def __init__(self, slices: Slices, memory: float = 1e9, budget: int | None = None) -> None:
+        """``memory``: bytes the tables may take; ``budget``: acquisition evaluations a search."""
+        self.slices, self.memory, self.budget = slices, memory, budget
+        # Half of a budget is for the screen: as much for old candidates as for new slices.
+        self.candidates = CANDIDATES if budget is None else min(CANDIDATES, budget // 4)
         self._forget()
 
     def _forget(self) -> None:
@@ -65,6 +67,11 @@ class Screen:
         self.dtype: Any
         self.v: Array  # (slices, per_slice, d)
         self._last_v: Single = np.zeros((0, self.slices.d), dtype=np.float32)  # (ever seen, d)
+
+    @property
+    def _tries(self) -> int:
+        """Points tried on a slice that is new to the table."""
+        return 1 if self.slices.d == 0 else max(self.per_slice, LEAST_PROBES)
 
     # --- keeping it up to date -------------------------------------------------------
 
@@ -86,7 +93,7 @@ class Screen:
             self._forget()
         self._whole = False  # until the end: an exception on the way leaves half a table
         self.evaluations = 0
-        crowded = self.per_slice > 1 and m * self.per_slice > 2 * CANDIDATES
+        crowded = self.per_slice > 1 and m * self.per_slice > 2 * self.candidates
         rebuild = self.gp is None or gp.hyper is not self.gp.hyper or crowded
         if rebuild:
             self._restart(gp, m, acquisition)
@@ -102,7 +109,9 @@ class Screen:
         if rebuild:
             self.geometry.reserve(min(m, room))
             self.W.reserve(min(m, room) * self.per_slice, gp.n)
-        while self.seen < m and not (self.seen and late(deadline)):
+        else:
+            self.seen = self._first(self.seen, m)
+        while self.seen < m and not (self.v.shape[0] and late(deadline)):
             stop = min(m, self.seen + min(max(1, room // 4), self._portion(gp.n)))
             self._append_slices(gp, settled, stop, acquisition, rng)
             if self.v.shape[0] > room:
@@ -117,6 +126,17 @@ class Screen:
         if m < self.seen or n < k:
             return False
         return bool(namespace(gp.X).all(self.gp.X[:k, :] == gp.X[:k, :]))
+
+    def _first(self, start: int, m: int) -> int:
+        """The first slice, of those from ``start`` to m, to look at next.
+
+        Where a budget does not allow all of them, the newest are looked at: all are drawn
+        alike, so they are as good a sample as any.
+        """
+        if self.budget is None:
+            return start
+        allowed = (self.budget // 2 - self.evaluations) // self._tries
+        return max(start, m - max(1, allowed))
 
     def _portion(self, n: int) -> int:
         """Slices looked at between two glances at the clock."""
@@ -133,15 +153,15 @@ class Screen:
             self._last_v[index] = to_host(self.v)[np.arange(len(best)), best]
             dropped = len(index) < self.seen
         d = self.slices.d
-        self.per_slice = 1 if d == 0 else int(np.clip(CANDIDATES // m, 1, MOST_PER_SLICE))
+        self.per_slice = 1 if d == 0 else int(np.clip(self.candidates // m, 1, MOST_PER_SLICE))
         dtype = _precision(gp, m * self.per_slice)
         changed = self.gp is None or dtype != self.dtype
-        if changed or dropped or not self.geometry.fits(gp):
+        self.seen = self._first(0, m)
+        if changed or dropped or self.seen or not self.geometry.fits(gp):
             self.geometry = Geometry(self.slices, gp, dtype)
             self.settled = 0
         if changed:
             self.dtype, self.W = dtype, Grid(gp.X, dtype)
-        self.seen = 0
         self.W.resize(0, gp.n)  # the memory stays
         self._sums = zeros(gp.X, (0, 4), dtype)
         self.v = zeros(gp.X, (0, self.per_slice, d), dtype)
@@ -262,13 +282,14 @@ class Screen:
         self, gp: GaussianProcess, start: int, stop: int, rng: np.random.Generator
     ) -> Single:
         """Free parts to try on each slice (b, q, d): known good ones, then random ones."""
-        b, d = stop - start, self.slices.d
-        q = 1 if d == 0 else max(self.per_slice, LEAST_PROBES)
+        b, d, q = stop - start, self.slices.d, self._tries
         v = random_probes(rng, (b, q, d))
         top = to_host(gp.y).argsort()[-2:]
         spare = q - 1 - (2**d if _all_corners(q, d) else 0)  # the corners stay
         good = to_host(gp.X[:, self.slices.free])[top][:spare]  # (≤ 2, d)
         v[:, 1 : 1 + len(good)] = good
+        passed = np.zeros((max(0, start - len(self._last_v)), d), dtype=np.float32)
+        self._last_v = np.concatenate([self._last_v, passed])
         known = self._last_v[start:stop]
         v[: len(known), 0] = known
         self._last_v = np.concatenate([self._last_v, v[max(0, len(self._last_v) - start) :, 0]])
@@ -280,7 +301,8 @@ class Screen:
         """Slices the tables may hold."""
         n = len(self._whitened)
         each = size_of(self.dtype) * self.per_slice * n + self.geometry.bytes_per_slice()
-        return max(64, int(self.memory / each))
+        room = max(64, int(self.memory / each))
+        return room if self.budget is None else min(room, max(64, self.candidates))
 
     def _prune(self, acquisition: Acquisition) -> None:
         """Keep the best three quarters of what fits."""

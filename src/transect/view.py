@@ -11,9 +11,10 @@ only c differs. D enters once, in c, and never again.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,11 +105,56 @@ class View:
         def evaluate(V: Array, rows: Array) -> tuple[Array, Array]:
             xp = namespace(V)
             sq, w = self.sq(V, rows)
-            mean, var, slope, W = self.gp.posterior_parts(sq)
-            value, by_mean, by_var = acquisition.partials(mean, var)
-            # ∂a/∂sq (p, n), then ∂sq/∂w = 2 (w - u)
-            d_sq = slope * (by_mean[:, None] * self._weights - 2.0 * by_var[:, None] * W)
-            d_w = 2.0 * (xp.sum(d_sq, axis=1)[:, None] * w - d_sq @ self.u)
+            value, d_sq = _by_distance(self.gp, self._weights, acquisition, sq)
+            d_w = 2.0 * (xp.sum(d_sq, axis=1)[:, None] * w - d_sq @ self.u)  # ∂sq/∂w = 2 (w - u)
             return value, (d_w * self.R[None, :] if self.R.ndim == 1 else d_w @ self.R)
 
         return evaluate
+
+
+class Warp(Protocol):
+    """A differentiable map from coordinates v (p, d) to a process's inputs (p, D)."""
+
+    def points(self, V: Array) -> Array:
+        """Inputs (p, D) at V (p, d)."""
+        ...
+
+    def points_and_pull_back(self, V: Array) -> tuple[Array, Callable[[Array], Array]]:
+        """The same, and the chain rule: from gradients (p, D) in them to (p, d) in V."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Warped:
+    """One curved subspace: inputs that are no affine function of v, at a cost with D in it."""
+
+    gp: GaussianProcess
+    warp: Warp
+
+    @property
+    def m(self) -> int:
+        return 1
+
+    def value(self, acquisition: Acquisition, V: Array, rows: Any) -> Array:
+        """Acquisition values (p,) at V (p, d)."""
+        return acquisition.value(*self.gp.posterior(self.warp.points(V)))
+
+    def objective(self, acquisition: Acquisition) -> Objective:
+        """Values (p,) and gradients in v (p, d), for the ascent."""
+        weights = self.gp.weights
+
+        def evaluate(V: Array, rows: Array) -> tuple[Array, Array]:
+            points, pull_back = self.warp.points_and_pull_back(V)
+            value, d_sq = _by_distance(self.gp, weights, acquisition, self.gp.sq(points))
+            return value, pull_back(self.gp.pull_back(points, d_sq))
+
+        return evaluate
+
+
+def _by_distance(
+    gp: GaussianProcess, weights: Array, acquisition: Acquisition, sq: Array
+) -> tuple[Array, Array]:
+    """Acquisition values (p,) and their derivatives in the squared distances, both (p, n)."""
+    mean, var, slope, W = gp.posterior_parts(sq)
+    value, by_mean, by_var = acquisition.partials(mean, var)
+    return value, slope * (by_mean[:, None] * weights - 2.0 * by_var[:, None] * W)

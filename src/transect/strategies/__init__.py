@@ -4,22 +4,35 @@ from __future__ import annotations
 
 from typing import Any
 
+from .dropout_ucb import DropoutUCB
 from .gp_ucb import GPUCB
+from .hesbo import HeSBO
+from .line_bo import LineBO
 from .ms_ucb import MSUCB
-from .protocol import History, Proposal, Setting, Strategy
+from .protocol import History, Proposal, Setting, Strategy, as_drawn
 from .random_search import RandomSearch
+from .rembo import REMBO
+from .sre import SRE
 
-BY_NAME: dict[str, type[Any]] = {s.name: s for s in (MSUCB, GPUCB, RandomSearch)}
+BY_NAME: dict[str, type[Any]] = {
+    s.name: s for s in (MSUCB, GPUCB, DropoutUCB, LineBO, SRE, REMBO, HeSBO, RandomSearch)
+}
 
 __all__ = [
     "BY_NAME",
     "GPUCB",
     "MSUCB",
+    "REMBO",
+    "SRE",
+    "DropoutUCB",
+    "HeSBO",
     "History",
+    "LineBO",
     "Proposal",
     "RandomSearch",
     "Setting",
     "Strategy",
+    "as_drawn",
     "resolve",
 ]
 
@@ -33,7 +46,7 @@ def resolve(strategy: str | Strategy) -> Strategy:
         return found
     if isinstance(strategy, type):
         raise TypeError(f"strategy must be an object, not a class: {strategy.__name__}()")
-    if not (hasattr(strategy, "start") and hasattr(strategy, "suggest")):
+    if not all(hasattr(strategy, method) for method in ("start", "initial", "suggest")):
         raise TypeError(
             f"strategy must be a name ({', '.join(sorted(BY_NAME))}) or a strategy object such "
             f"as transect.MSUCB(d=5); got {strategy!r}"

@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from .._array import to_host
 from .._checks import positive_number
-from ..acquisition import UCB, Acquisition, LogEI
-from ..engine import search_subspace
 from ..fit import Model, Surrogate
-from ..subspace import Subspace
-from ..theory import gp_ucb_beta
-from .protocol import (
-    Belief,
-    Beta,
-    History,
-    Proposal,
-    Setting,
-    beta_kind,
-    beta_value,
-    check_beta,
-)
+from .inner import Confidence, check_acquisition, step
+from .protocol import Belief, Beta, History, Proposal, Setting, as_drawn, check_model
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +31,7 @@ class GPUCB:
     """
 
     name: ClassVar[str] = "gp-ucb"
+    initial = as_drawn
 
     beta: Beta = "paper"
     beta_scale: float = 1.0
@@ -54,13 +42,11 @@ class GPUCB:
     surrogate: Surrogate = field(default_factory=Surrogate)
 
     def __post_init__(self) -> None:
-        check_beta(self.beta, ("paper", "practical"))
+        check_model(self.surrogate, self.beta, self.delta)
         positive_number("beta_scale", self.beta_scale)
-        positive_number("delta", self.delta, below=1.0)
         positive_number("a", self.a)
         positive_number("b", self.b)
-        if self.acquisition not in ("ucb", "log-ei"):
-            raise ValueError(f"acquisition must be 'ucb' or 'log-ei', got {self.acquisition!r}")
+        check_acquisition(self.acquisition)
 
     def start(self, setting: Setting) -> _State:
         return _State(setting, 0, None)
@@ -72,28 +58,10 @@ class GPUCB:
         rng: np.random.Generator,
         deadline: float | None = None,
     ) -> Proposal:
-        D, t = state.setting.D, state.t + 1
-        belief = Belief.of(self.surrogate, state.model, history, state.setting.device)
-        paper = gp_ucb_beta(t, D, self.delta, self.a, self.b)
-        beta = self.beta_scale * beta_value(self.beta, t, D, {"paper": paper})
-        ucb = UCB(beta)
-        acquisition: Acquisition = ucb
-        if self.acquisition == "log-ei":
-            gp = belief.gp  # pending points count with what is expected of them
-            acquisition = LogEI(float(to_host(gp.posterior(gp.X)[0]).max()))
-        found = search_subspace(Subspace.whole(D), belief.gp, acquisition, rng, deadline=deadline)
-        info: dict[str, Any] = {
-            "acquisition": self.acquisition,
-            "t": t,
-            "subspaces": found.subspaces,
-            "evaluations": found.evaluations,
-        }
-        if self.acquisition == "ucb":
-            info |= {
-                "ucb": belief.unscaled(found.value),
-                "beta": beta,
-                "beta_kind": beta_kind(self.beta),
-            }
-        else:
-            info["log_ei"] = found.value
-        return Proposal(found.x, info, replace(state, t=t, model=belief.model))
+        t, setting = state.t + 1, state.setting
+        confidence = Confidence(
+            self.beta, self.delta, self.a, self.b, self.beta_scale, self.acquisition
+        )
+        belief = Belief.of(self.surrogate, state.model, history, setting.device)
+        found = step(confidence, belief, t, setting, rng, deadline)
+        return Proposal(found.v, found.info, replace(state, t=t, model=belief.model))

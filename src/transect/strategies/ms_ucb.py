@@ -20,9 +20,11 @@ from .protocol import (
     History,
     Proposal,
     Setting,
+    as_drawn,
     beta_kind,
     beta_value,
-    check_beta,
+    check_model,
+    free_coordinates,
 )
 
 
@@ -51,6 +53,7 @@ class MSUCB:
     """
 
     name: ClassVar[str] = "ms-ucb"
+    initial = as_drawn
 
     d: int | None = None
     n0: int = 1
@@ -67,19 +70,18 @@ class MSUCB:
             whole_number("d", self.d, 0)
         whole_number("n0", self.n0, 1)
         whole_number("alpha", self.alpha, 0)
-        positive_number("delta", self.delta, below=1.0)
         positive_number("a", self.a)
         positive_number("b", self.b)
-        check_beta(self.beta, ("paper", "corrected", "practical"))
+        kinds = ("paper", "corrected", "practical")
+        check_model(self.surrogate, self.beta, self.delta, kinds)
 
     def start(self, setting: Setting) -> _State:
-        d = min(5, setting.D) if self.d is None else int(self.d)
-        if d > setting.D:
-            raise ValueError(f"d must be at most D = {setting.D}, got {d}")
+        d = free_coordinates(self.d, setting.D)
         order = None
         if self.permute:
             order = np.random.default_rng([setting.seed, 1]).permutation(setting.D)
-        return _State(setting, d, 0, Screen(Slices(setting.D, d, setting.seed, order)), None)
+        slices = Slices(setting.D, d, setting.seed, order)
+        return _State(setting, d, 0, Screen(slices, budget=setting.suggest_evals), None)
 
     def suggest(
         self,
@@ -95,7 +97,12 @@ class MSUCB:
         acquisition = UCB(beta)
         if d == D:  # one slice, the box: GP-UCB
             found = search_subspace(
-                Subspace.whole(D), belief.gp, acquisition, rng, deadline=deadline
+                Subspace.whole(D),
+                belief.gp,
+                acquisition,
+                rng,
+                budget=state.setting.suggest_evals,
+                deadline=deadline,
             )
         else:
             found = search_slices(

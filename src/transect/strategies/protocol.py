@@ -9,14 +9,14 @@ are to be maximised: units and signs are the optimizer's business.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 
 from .._array import Host, to_device
-from .._checks import is_real
+from .._checks import is_real, positive_number
 from ..fit import Model, Surrogate
 from ..gp import GaussianProcess
 from ..theory import practical_scale
@@ -30,21 +30,64 @@ class History:
     """What is known when a point is asked for.
 
     X (n, D) and y (n,) are the finished evaluations in the order they were told, y = nan
-    where one failed; pending (p, D) are points asked for but not told yet.
+    where one failed; pending (p, D) are points asked for but not told yet. infos (n) and
+    pending_infos (p) are what the strategy said of these points when it proposed them; where
+    it did not, as for points told from elsewhere, nothing of its own is in there.
     """
 
     X: Host
     y: Host
     pending: Host
+    infos: Sequence[Info] = ()
+    pending_infos: Sequence[Info] = ()
+
+    @property
+    def asked(self) -> int:
+        """How many points there are, finished or not."""
+        return len(self.X) + len(self.pending)
+
+    @property
+    def values(self) -> int:
+        """How many evaluations gave a value."""
+        return int(np.count_nonzero(np.isfinite(self.y)))
+
+    @property
+    def best(self) -> int:
+        """Row of the best finished evaluation; there must be one."""
+        return int(np.nanargmax(self.y))
+
+    def within(self, coordinates: Callable[[Info], Host | None], d: int) -> History:
+        """The evaluations that have coordinates (d,) in a subspace, seen from inside it."""
+
+        def inside(infos: Sequence[Info]) -> tuple[list[int], Host]:
+            found = [(i, v) for i, info in enumerate(infos) if (v := coordinates(info)) is not None]
+            return [i for i, _ in found], np.array([v for _, v in found]).reshape(-1, d)
+
+        told, V = inside(self.infos)
+        flying, pending = inside(self.pending_infos)
+        return History(
+            V,
+            self.y[told],
+            pending,
+            [self.infos[i] for i in told],
+            [self.pending_infos[i] for i in flying],
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """What stays the same during a run: the dimension, the seed and the device."""
+    """What stays the same during a run.
+
+    max_evals: evaluations of the objective the run will make, where that is known.
+    suggest_evals: evaluations of the acquisition a suggestion may take; None: as many as
+    the engine thinks right.
+    """
 
     D: int
     seed: int
     device: Any | None = None
+    max_evals: int | None = None
+    suggest_evals: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +108,10 @@ class Strategy(Protocol):
         """The state before the first suggestion; the place for checks against D."""
         ...
 
+    def initial(self, state: Any, history: History, u: Host) -> Proposal:
+        """A point of the initial design, made from one drawn uniformly in the box, u (D,)."""
+        ...
+
     def suggest(
         self,
         state: Any,
@@ -76,6 +123,11 @@ class Strategy(Protocol):
         ...
 
 
+def as_drawn(strategy: Strategy, state: Any, history: History, u: Host) -> Proposal:
+    """``Strategy.initial`` of those that work in the box itself: the point as it is."""
+    return Proposal(u, {}, state)
+
+
 @dataclass(frozen=True, eq=False)
 class Belief:
     """The model of the finished evaluations, and the same with pending points added."""
@@ -85,9 +137,15 @@ class Belief:
 
     @staticmethod
     def of(
-        surrogate: Surrogate, previous: Model | None, history: History, device: Any | None
+        surrogate: Surrogate,
+        previous: Model | None,
+        history: History,
+        device: Any | None,
+        *,
+        other_inputs: bool = False,
     ) -> Belief:
-        model = surrogate.advance(previous, history.X, history.y, device)
+        """See ``Surrogate.advance``."""
+        model = surrogate.advance(previous, history.X, history.y, device, other_inputs=other_inputs)
         gp = model.gp
         if len(history.pending):
             gp = gp.hallucinate(to_device(history.pending, device))
@@ -98,8 +156,27 @@ class Belief:
         return self.model.shift + self.model.scale * u
 
 
-def check_beta(beta: Beta, kinds: tuple[str, ...]) -> None:
-    """Raise unless ``beta`` is one of ``kinds``, a positive number or a callable."""
+def free_coordinates(d: int | None, D: int) -> int:
+    """The dimension of a strategy's subspaces: d, or five where it is left open."""
+    if d is None:
+        return min(5, D)
+    if d > D:
+        raise ValueError(f"d must be at most D = {D}, got {d}")
+    return int(d)
+
+
+def own_generator(setting: Setting, index: int = 0) -> np.random.Generator:
+    """For what a strategy draws once: apart from the generators that suggestions get."""
+    return np.random.default_rng([setting.seed, index, 1])
+
+
+def check_model(
+    surrogate: Any, beta: Any, delta: Any, kinds: tuple[str, ...] = ("paper", "practical")
+) -> None:
+    """Raise unless these are a surrogate, a β of one of the kinds and a δ."""
+    if not isinstance(surrogate, Surrogate):
+        raise TypeError(f"surrogate must be a transect.Surrogate(…), got {surrogate!r:.100}")
+    positive_number("delta", delta, below=1.0)
     if callable(beta) or (isinstance(beta, str) and beta in kinds):
         return
     if is_real(beta) and 0 < float(beta) < np.inf:

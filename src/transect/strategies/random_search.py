@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .protocol import History, Proposal, Setting
+from .protocol import History, Proposal, Setting, as_drawn
 
 
 @dataclass(frozen=True)
@@ -15,6 +15,7 @@ class RandomSearch:
     """Every point uniform in the box, whatever was observed."""
 
     name: ClassVar[str] = "random"
+    initial = as_drawn
 
     def start(self, setting: Setting) -> Setting:
         return setting

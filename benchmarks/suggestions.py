@@ -1,0 +1,151 @@
+"""Time of a suggestion: every strategy beside BoTorch, Optuna's GPSampler and pycma.
+
+``make bench-suggestions`` prints a Markdown table. All are told the same observations of the
+same problem, then asked for a point, which is evaluated and told, several times over; the
+table has the median time of an ask. Nothing is said here about how good the points are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import transect
+from transect._threads import limit_threads
+from transect.experiments.figures import BASELINES
+from transect.experiments.task import N_INIT, suggest_evals
+from transect.problems import Problem, ackley
+
+SIZES = ((20, 100), (100, 100), (100, 200))  # (D, n)
+Asks = Iterator[float]  # seconds of one ask after another; tells are not timed
+
+
+def clock(job: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    result = job()
+    return time.perf_counter() - start, result
+
+
+def ours(strategy: Any, f: Problem, X: np.ndarray, n: int) -> Asks:
+    """One of our strategies with the budget of the paper's figures, as it runs there.
+
+    Strategies that search an embedding learn nothing from points outside it, so these
+    make their own n.
+    """
+    inside = strategy.name in ("sre", "rembo", "hesbo")
+    opt = transect.Optimizer(
+        f.box, strategy, seed=0, n_init=N_INIT, max_evals=n, suggest_evals=suggest_evals(f.D)
+    )
+    for x in () if inside else X:
+        opt.tell(x, f(x))
+    while len(opt.trials) < n:
+        trial = opt.ask()
+        opt.tell(trial, f(trial.x))
+    while True:
+        seconds, trial = clock(opt.ask)
+        opt.tell(trial, f(trial.x))
+        yield seconds
+
+
+def botorch(f: Problem, X: np.ndarray, n: int) -> Asks:
+    """SingleTaskGP and LogEI with their defaults, 4 restarts of 512 raw samples."""
+    import torch
+    from botorch.acquisition import LogExpectedImprovement
+    from botorch.fit import fit_gpytorch_mll
+    from botorch.models import SingleTaskGP
+    from botorch.optim import optimize_acqf
+    from gpytorch.mlls import ExactMarginalLogLikelihood
+
+    torch.set_num_threads(1)
+    X = X.copy()
+    y = np.array([-f(x) for x in X])
+    bounds = torch.stack([torch.zeros(f.D), torch.ones(f.D)]).double()
+
+    def ask() -> np.ndarray:
+        model = SingleTaskGP(torch.tensor((X + 1) / 2), torch.tensor(y)[:, None])
+        fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+        acquisition = LogExpectedImprovement(model, best_f=float(y.max()))
+        point, _ = optimize_acqf(acquisition, bounds=bounds, q=1, num_restarts=4, raw_samples=512)
+        found: np.ndarray = 2 * point.detach().numpy()[0] - 1
+        return found
+
+    while True:
+        seconds, x = clock(ask)
+        X, y = np.vstack([X, x]), np.append(y, -f(x))
+        yield seconds
+
+
+def optuna_gp(f: Problem, X: np.ndarray, n: int) -> Asks:
+    """Optuna's GPSampler, asked for all variables at once."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    names = [f"x{i}" for i in range(f.D)]
+    space: dict[str, Any] = {
+        name: optuna.distributions.FloatDistribution(-1.0, 1.0) for name in names
+    }
+    study = optuna.create_study(sampler=optuna.samplers.GPSampler(seed=0, n_startup_trials=10))
+    for x in X:
+        study.add_trial(
+            optuna.trial.create_trial(
+                params=dict(zip(names, x.tolist(), strict=True)), distributions=space, value=f(x)
+            )
+        )
+    while True:
+        seconds, trial = clock(lambda: study.ask(space))
+        study.tell(trial, f(np.array([trial.params[name] for name in names])))
+        yield seconds
+
+
+def pycma(f: Problem, X: np.ndarray, n: int) -> Asks:
+    """CMA-ES: a generation's ask and tell, for each of its points."""
+    import cma
+
+    es = cma.CMAEvolutionStrategy(np.zeros(f.D), 0.5, {"bounds": [-1, 1], "seed": 1, "verbose": -9})
+    while True:
+        seconds, points = clock(es.ask)
+        values = [f(x) for x in points]
+        start = time.perf_counter()
+        es.tell(points, values)
+        yield (seconds + time.perf_counter() - start) / len(points)
+
+
+def median(asks: Asks, repeats: int) -> float:
+    """Median of ``repeats`` asks, after one to warm up."""
+    next(asks)
+    return statistics.median(next(asks) for _ in range(repeats))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=5)
+    repeats = parser.parse_args().repeats
+    warnings.filterwarnings("ignore")  # BoTorch's, on data it did not choose
+    limit_threads(1)
+    rows: dict[str, list[float]] = {}
+    for D, n in SIZES:
+        f = ackley(D, shift_seed=0)
+        X = np.random.default_rng(0).uniform(-1.0, 1.0, (n, D))
+        for line in BASELINES:
+            asks = ours(line.strategy(D), f, X, n)
+            rows.setdefault(line.title, []).append(median(asks, 4 * repeats))
+        for name, peer in (
+            ("BoTorch, LogEI", botorch),
+            ("Optuna, GPSampler", optuna_gp),
+            ("pycma", pycma),
+        ):
+            rows.setdefault(name, []).append(median(peer(f, X, n), repeats))
+    print("| ms a suggestion, one thread |", " | ".join(f"D = {D}, n = {n}" for D, n in SIZES), "|")
+    print("|---|" + "---|" * len(SIZES))
+    for name, seconds in rows.items():
+        print(f"| {name} |", " | ".join(f"{1e3 * s:.3g}" for s in seconds), "|")
+
+
+if __name__ == "__main__":
+    main()

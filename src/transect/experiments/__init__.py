@@ -1,0 +1,5 @@
+"""The paper's figures as experiments: which runs they need, doing them, what comes out.
+
+figures: what each one shows · task: one run · runner: doing many · store, pack: results on
+disk · table: results in memory · claims, pictures: what they say.
+"""

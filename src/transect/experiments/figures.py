@@ -1,0 +1,236 @@
+"""What each figure shows, as data: problems in a grid of panels, strategies as lines.
+
+A line's label is its strategy's name on disk. Lines of one label are the same runs in every
+figure, so what two figures share is done once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from ..strategies import (
+    GPUCB,
+    MSUCB,
+    REMBO,
+    SRE,
+    DropoutUCB,
+    HeSBO,
+    LineBO,
+    RandomSearch,
+    Strategy,
+)
+from ..theory import ms_ucb_beta
+from .task import ProblemSpec, Task, suggest_evals
+
+REPEATS, EVALS = 30, 200
+QUICK_REPEATS, QUICK_EVALS = 3, 60
+DIMENSIONS = (20, 50, 100)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One strategy: its label, how a legend calls it, and what it is in D dimensions."""
+
+    label: str
+    title: str
+    strategy: Callable[[int], Strategy]
+    limited: bool = True  # to the budget of acquisition evaluations that all have in common
+
+    def task(self, problem: ProblemSpec, seed: int, evals: int) -> Task:
+        budget = suggest_evals(problem.D) if self.limited else None
+        return Task(self.label, self.strategy(problem.D), problem, seed, evals, budget)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One problem."""
+
+    title: str
+    problem: ProblemSpec
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Panels that belong together, row by row, each with all of the lines."""
+
+    name: str
+    title: str
+    columns: int
+    panels: tuple[Panel, ...]
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of the paper, with what we add to it."""
+
+    name: str
+    title: str
+    grids: tuple[Grid, ...]
+
+    @property
+    def panels(self) -> tuple[Panel, ...]:
+        """All panels, each once."""
+        return tuple(dict.fromkeys(panel for grid in self.grids for panel in grid.panels))
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """All lines, each once."""
+        return tuple({line.label: line for grid in self.grids for line in grid.lines}.values())
+
+    def tasks(
+        self, repeats: int | None = None, evals: int | None = None, quick: bool = False
+    ) -> list[Task]:
+        """The runs behind the figure, each once.
+
+        By default 30 repeats of 200 evaluations. quick: 3 of 60, and only the problems of
+        the figure's least dimension.
+        """
+        repeats = repeats or (QUICK_REPEATS if quick else REPEATS)
+        evals = evals or (QUICK_EVALS if quick else EVALS)
+        least = min(panel.problem.D for panel in self.panels)
+        tasks = (
+            line.task(panel.problem, seed, evals)
+            for grid in self.grids
+            for panel in grid.panels
+            if not (quick and least < panel.problem.D)
+            for line in grid.lines
+            for seed in range(repeats)
+        )
+        return list({task.key: task for task in tasks}.values())
+
+
+@dataclass(frozen=True)
+class MSUCBBeta:
+    """MS-UCB's β_t for other strategies; unlike a closure it pickles, and prints what it is."""
+
+    D: int
+    d: int
+
+    def __call__(self, t: int) -> float:
+        return ms_ucb_beta(t, self.D, self.d)
+
+
+# --- lines --------------------------------------------------------------------------------
+
+MS_UCB = Line("ms-ucb", "MS-UCB", lambda D: MSUCB(d=5))
+BASELINES = (
+    MS_UCB,
+    Line("gp-ucb", "GP-UCB", lambda D: GPUCB()),
+    Line("dropout-ucb", "DropoutUCB", lambda D: DropoutUCB(d=5)),
+    Line("line-bo", "LineBO", lambda D: LineBO()),
+    Line("sre", "SRE", lambda D: SRE(d=5, m=5)),
+    Line("rembo", "REMBO", lambda D: REMBO(d=5)),
+    Line("hesbo", "HeSBO", lambda D: HeSBO(d=5)),
+    # ours: how much of a gap to GP-UCB is its β, and how much any method beats chance
+    Line("gp-ucb-ms-beta", "GP-UCB, β of MS-UCB", lambda D: GPUCB(beta=MSUCBBeta(D, 5))),
+    Line("random", "random search", lambda D: RandomSearch()),
+)
+
+
+def _slices(n0: int, alpha: int, limited: bool) -> Line:
+    """MS-UCB with N_t = n0·t^alpha new slices a step."""
+    label = "ms-ucb" if (n0, alpha) == (1, 0) else f"ms-ucb-{n0}-{alpha}"
+    return Line(
+        label if limited else f"{label}-all",
+        f"N0 = {n0}, α = {alpha}",
+        lambda D: MSUCB(d=5, n0=n0, alpha=alpha),
+        limited,
+    )
+
+
+def _free(d: int) -> Line:
+    """MS-UCB with d free coordinates."""
+    return Line("ms-ucb" if d == 5 else f"ms-ucb-d{d}", f"d = {d}", lambda D: MSUCB(d=d))
+
+
+SCHEDULES = ((1, 0), (10, 0), (1, 1), (1, 2))
+LIMITED = tuple(_slices(n0, alpha, limited=True) for n0, alpha in SCHEDULES)
+UNLIMITED = tuple(_slices(n0, alpha, limited=False) for n0, alpha in SCHEDULES)
+FREE = tuple(_free(d) for d in (1, 2, 5, 10))
+
+
+# --- panels -------------------------------------------------------------------------------
+
+NAMES = {
+    "ackley": "Ackley",
+    "levy": "Levy",
+    "hyper-ellipsoid": "Hyper-Ellipsoid",
+    "camelback": "Camelback",
+}
+
+
+def _panels(
+    problems: Iterable[tuple[str, str | None]],
+    dimensions: Iterable[int] = DIMENSIONS,
+    shifted: bool = False,
+) -> tuple[Panel, ...]:
+    """A row for each problem, given as its name and where its active coordinates are."""
+    specs = [ProblemSpec(name, D, shifted, active) for name, active in problems for D in dimensions]
+    return tuple(Panel(_title(spec), spec) for spec in specs)
+
+
+def _title(spec: ProblemSpec) -> str:
+    where = f" ({spec.active})" if spec.active else ""
+    return f"{NAMES[spec.name]}{where}, D = {spec.D}" + (", shifted" if spec.shifted else "")
+
+
+FULL = (("ackley", None), ("levy", None), ("hyper-ellipsoid", None))
+POSITIONS = tuple(("camelback", active) for active in ("first", "last", "random"))
+PAIR = (("hyper-ellipsoid", None), ("ackley", None))
+PAPER_PAIR = _panels(PAIR, (100,))
+SHIFTED_PAIR = _panels(PAIR, (100,), shifted=True)
+
+
+# --- figures ------------------------------------------------------------------------------
+
+FIGURES = {
+    figure.name: figure
+    for figure in (
+        Figure(
+            "fig1",
+            "Seven algorithms on four problems",
+            (
+                Grid(
+                    "paper",
+                    "as in the paper",
+                    len(DIMENSIONS),
+                    _panels((*FULL, ("camelback", "first"))),
+                    BASELINES,
+                ),
+                Grid(
+                    "shifted",
+                    "optimum away from the centre",
+                    len(DIMENSIONS),
+                    _panels((*FULL, ("camelback", "random")), shifted=True),
+                    BASELINES,
+                ),
+                Grid(
+                    "positions",
+                    "where Camelback's two active coordinates are",
+                    len(DIMENSIONS),
+                    _panels(POSITIONS),
+                    BASELINES,
+                ),
+            ),
+        ),
+        Figure(
+            "fig2",
+            "MS-UCB by the number of slices",
+            (
+                Grid("paper", "as in the paper", 2, PAPER_PAIR, LIMITED),
+                Grid("shifted", "optimum away from the centre", 2, SHIFTED_PAIR, LIMITED),
+                Grid("every-slice", "every slice looked at", 2, PAPER_PAIR, UNLIMITED),
+            ),
+        ),
+        Figure(
+            "fig3",
+            "MS-UCB by the number of free coordinates",
+            (
+                Grid("paper", "as in the paper", 2, PAPER_PAIR, FREE),
+                Grid("shifted", "optimum away from the centre", 2, SHIFTED_PAIR, FREE),
+            ),
+        ),
+    )
+}

@@ -1,0 +1,175 @@
+"""The figures, drawn from a table of results. Needs the ``plot`` extra."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._array import Host
+from ..plots import best_so_far, require_matplotlib
+from .figures import Figure, Grid, Line, Panel
+from .table import Cell, Table, log_regret
+from .task import N_INIT
+
+PANEL_INCHES = (3.4, 2.3)
+FRAME_INCHES = (0.5, 1.6)  # what titles, axis labels and the legend take
+DPI = 110
+
+# Okabe and Ito's palette, which the colour-blind can tell apart, without its pale yellow. A
+# strategy looks the same in every figure; only strategies that never meet share a colour.
+VERMILLION, BLACK, ORANGE, SKY = "#D55E00", "#000000", "#E69F00", "#56B4E9"
+GREEN, BLUE, PURPLE, GREY = "#009E73", "#0072B2", "#CC79A7", "#7F7F7F"
+COLOURS = {
+    "ms-ucb": VERMILLION,
+    "gp-ucb": BLACK,
+    "gp-ucb-ms-beta": BLACK,
+    "dropout-ucb": ORANGE,
+    "line-bo": SKY,
+    "sre": GREEN,
+    "rembo": BLUE,
+    "hesbo": PURPLE,
+    "random": GREY,
+    "ms-ucb-10-0": SKY,
+    "ms-ucb-1-1": BLUE,
+    "ms-ucb-1-2": BLACK,
+    "ms-ucb-d1": SKY,
+    "ms-ucb-d2": BLUE,
+    "ms-ucb-d10": BLACK,
+}
+DASHES = {"gp-ucb-ms-beta": "--", "random": ":"}
+EMPHASISED = "ms-ucb"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What is drawn of every cell, and how its axis and file are called."""
+
+    suffix: str  # of the file's name
+    ylabel: str
+    of: Callable[[Cell], Host]  # (repeats, points), in log10
+    start: int  # evaluations before the first point
+
+
+def best_curve(cell: Cell) -> Host:
+    """log10 of the least regret so far (repeats, evals)."""
+    return log_regret([best_so_far(run) for run in cell.regret])
+
+
+def average_curve(cell: Cell) -> Host:
+    """log10 of the average regret R_t/t (repeats, suggestions), the initial points left out.
+
+    R_t is the sum of the regrets of suggestions 1 to t, which the paper's theorems bound.
+    """
+    suggested = cell.regret[:, N_INIT:]
+    return log_regret(np.cumsum(suggested, axis=1) / np.arange(1, suggested.shape[1] + 1))
+
+
+CURVES = (
+    Curve("", "log10 of the best regret so far", best_curve, 0),
+    Curve("-cumulative", "log10 of the average regret R_t / t", average_curve, N_INIT),
+)
+
+
+def draw(figure: Figure, table: Table, folder: Path) -> list[Path]:
+    """Write two pictures of every grid that has results; returns where they are.
+
+    One shows the best regret so far, one the average cumulative regret: mean and one standard
+    deviation over the repeats there are.
+    """
+    require_matplotlib()
+    folder.mkdir(parents=True, exist_ok=True)
+    return [
+        _picture(figure, grid, curve, table, folder)
+        for grid in figure.grids
+        if _cells(grid, table)
+        for curve in CURVES
+    ]
+
+
+def _cells(grid: Grid, table: Table) -> list[Cell]:
+    keys = [(panel.problem.label, line.label) for panel in grid.panels for line in grid.lines]
+    return [table.cells[key] for key in keys if key in table.cells]
+
+
+def _picture(figure: Figure, grid: Grid, curve: Curve, table: Table, folder: Path) -> Path:
+    from matplotlib.figure import Figure as Canvas
+
+    rows = -(-len(grid.panels) // grid.columns)
+    size = np.array([grid.columns, rows]) * PANEL_INCHES + FRAME_INCHES
+    canvas = Canvas(figsize=tuple(size), layout="constrained")
+    axes = canvas.subplots(rows, grid.columns, sharex=True, squeeze=False).ravel()
+    for ax, panel in zip(axes, grid.panels, strict=False):
+        _panel(ax, panel, grid.lines, curve, table)
+    canvas.suptitle(f"{figure.title}: {grid.title}\n{_repeats(_cells(grid, table))}", fontsize=11)
+    canvas.supylabel(curve.ylabel, fontsize=10)
+    for ax in axes[-grid.columns :]:  # below each column: a shared one would meet the legend
+        ax.set_xlabel("evaluations", fontsize=9)
+    handles = {h.get_label(): h for ax in axes for h in ax.get_legend_handles_labels()[0]}
+    titles = [line.title for line in grid.lines if line.title in handles]
+    canvas.legend(
+        [handles[title] for title in titles], titles,
+        loc="outside lower center", ncols=min(len(titles), 5), frameon=False, fontsize=9,
+    )  # fmt: skip
+    path = folder / f"{figure.name}-{grid.name}{curve.suffix}.png"
+    canvas.savefig(path, dpi=DPI)
+    _reduce(path)
+    return path
+
+
+def _reduce(path: Path) -> None:
+    """Keep 256 colours of a picture: the bands' many shades make it three times as large."""
+    from PIL import Image  # which matplotlib brings
+
+    with Image.open(path) as picture:
+        reduced = picture.convert("RGB").quantize(256)
+    reduced.save(path, optimize=True)
+
+
+def _panel(ax: Any, panel: Panel, lines: tuple[Line, ...], curve: Curve, table: Table) -> None:
+    """One problem: a line and its band for every strategy there are results of."""
+    missing = []
+    for line in lines:
+        cell = table.cells.get((panel.problem.label, line.label))
+        if cell is None:
+            missing.append(line.title)
+        else:
+            _draw_line(ax, line, curve.of(cell), curve.start)
+    ax.axvspan(0, N_INIT, color="0.92", zorder=0, linewidth=0)
+    if missing:
+        names = ["no results:", *missing] if len(missing) < len(lines) else ["no results"]
+        ax.text(
+            0.98, 0.97, "\n".join(names), transform=ax.transAxes,
+            ha="right", va="top", fontsize=6, color="0.4",
+        )  # fmt: skip
+    ax.set_title(panel.title, fontsize=9)
+    ax.set_xlim(left=0)
+    ax.tick_params(labelsize=8)
+    ax.set_axisbelow(True)
+    ax.grid(color="0.9", linewidth=0.6)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def _draw_line(ax: Any, line: Line, values: Host, start: int) -> None:
+    """Mean and one standard deviation of values (repeats, points)."""
+    mean, deviation = values.mean(axis=0), values.std(axis=0)
+    x = start + np.arange(1, len(mean) + 1)
+    label = line.label.removesuffix("-all")
+    colour, first = COLOURS[label], label == EMPHASISED
+    ax.fill_between(
+        x, mean - deviation, mean + deviation,
+        color=colour, alpha=0.13, linewidth=0, antialiased=False, zorder=1,
+    )  # fmt: skip
+    ax.plot(
+        x, mean, label=line.title, color=colour, linestyle=DASHES.get(label, "-"),
+        linewidth=2.2 if first else 1.2, zorder=4 if first else 3,
+    )  # fmt: skip
+
+
+def _repeats(cells: list[Cell]) -> str:
+    counts = [len(cell.seeds) for cell in cells]
+    span = dict.fromkeys(str(count) for count in (min(counts), max(counts)))
+    return f"mean and one standard deviation of {' to '.join(span)} repeats"

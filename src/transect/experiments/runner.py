@@ -1,0 +1,216 @@
+"""Doing tasks: on processes of this machine or on a Dask cluster, and keeping what comes out.
+
+Workers only compute. This process alone writes results, each as soon as it is there, so an
+interrupted run loses what was in flight and nothing else, and the next call goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import signal
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from typing import Any, TypeAlias
+
+from tqdm import tqdm
+from tqdm.contrib.logging import logging_redirect_tqdm
+
+from .._checks import whole_number
+from .._threads import limit_threads
+from .store import Store
+from .task import Result, Task, run
+
+TRIES = 3  # a task whose worker dies is tried again, in case it was not the task's doing
+
+log = logging.getLogger("transect")
+
+
+@dataclass(frozen=True)
+class Failed:
+    """Instead of a result: why there is none."""
+
+    why: str
+
+
+Work: TypeAlias = Callable[[Task], Result]
+Event: TypeAlias = tuple[Task, Result | Failed | None]  # None: the task has been started
+
+
+def run_all(
+    tasks: Iterable[Task],
+    store: Store,
+    workers: int = 1,
+    dask: str | None = None,
+    progress: bool = True,
+    work: Work = run,
+) -> dict[str, str]:
+    """Do the tasks that have no result yet; returns those that failed, and why, by their keys.
+
+    workers: processes of this machine; with ``dask``, the address of a scheduler, the
+    cluster's workers are used instead. work: what does a task, a function that other
+    processes can import.
+    """
+    whole_number("workers", workers, 1)
+    todo = _in_order(store.missing(tasks))
+    events = _on_cluster(todo, dask, work) if dask else _on_processes(todo, workers, work)
+    failed: dict[str, str] = {}
+    done = 0
+    with logging_redirect_tqdm(), _bar(len(todo), progress) as bar, closing(events):
+        running: dict[str, None] = {}  # in the order of their starts
+        try:
+            for task, answer in events:
+                if answer is None:
+                    running[task.key] = None
+                    bar.set_postfix_str(_briefly(running))
+                    continue
+                running.pop(task.key, None)
+                if isinstance(answer, Failed):
+                    failed[task.key] = answer.why
+                    log.warning("%s failed: %s", task.key, answer.why)
+                else:
+                    store.save(task, answer)
+                    done += 1
+                bar.update()
+        except BaseException:
+            log.warning("stopped: %d of %d runs done; a later call does the rest", done, len(todo))
+            raise
+    return failed
+
+
+def _in_order(tasks: Iterable[Task]) -> list[Task]:
+    """Seed by seed, so that half of a run is half of the repeats of everything.
+
+    Within a seed long tasks come first, so that the last ones to end are short.
+    """
+    return sorted(tasks, key=lambda t: (t.seed, t.suggest_evals is not None, -t.problem.D))
+
+
+def _answer(work: Work, task: Task) -> Result | Failed:
+    """What a worker does with a task. Workers share the cores, so each has one thread."""
+    limit_threads(1)
+    try:
+        return work(task)
+    except Exception as error:  # as text: not every exception survives the way back
+        return Failed(f"{type(error).__name__}: {error}")
+
+
+# --- processes of this machine ----------------------------------------------------------
+
+
+class _Worker:
+    """A process that does one task at a time, and the pipe to it.
+
+    A pool of the standard library breaks as a whole when one of its processes dies, and
+    does not say which task that was. With a pipe each, a death is known to be one task's.
+    """
+
+    def __init__(self, work: Work) -> None:
+        # A new interpreter, no fork: a copy of our threads' locks could be one that is held.
+        spawn = multiprocessing.get_context("spawn")
+        self.pipe, end = spawn.Pipe()
+        self.process: SpawnProcess = spawn.Process(target=_serve, args=(end, work), daemon=True)
+        with _interrupts_held():
+            self.process.start()
+        end.close()  # the worker's alone now, so that its death closes it
+
+    def stop(self) -> None:
+        self.pipe.close()
+        self.process.kill()  # it holds nothing that would be missed
+        self.process.join()
+
+
+def _serve(pipe: Connection, work: Work) -> None:
+    """A worker's life: take a task, send its answer, until the other end is closed."""
+    with suppress(EOFError, ConnectionError):
+        while True:
+            pipe.send(_answer(work, pipe.recv()))
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Ctrl-C waits until the block is over; processes started in it never see one.
+
+    A terminal sends it to workers, too, who would each print where they were.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _on_processes(tasks: list[Task], count: int, work: Work) -> Generator[Event, None, None]:
+    """As many workers as there are tasks for, ``count`` at most; dead ones are replaced."""
+    waiting, deaths = deque(tasks), Counter[str]()
+    idle: list[_Worker] = []
+    busy: dict[_Worker, Task] = {}
+    try:
+        while waiting or busy:
+            while waiting and len(busy) < count:
+                worker, task = idle.pop() if idle else _Worker(work), waiting.popleft()
+                busy[worker] = task
+                with suppress(OSError):  # dead already: noticed below, like any other death
+                    worker.pipe.send(task)
+                yield task, None
+            ready = wait([worker.pipe for worker in busy])
+            for worker in [worker for worker in busy if worker.pipe in ready]:
+                task = busy.pop(worker)
+                try:
+                    answer = worker.pipe.recv()
+                    idle.append(worker)
+                except (EOFError, OSError):
+                    worker.stop()
+                    deaths[task.key] += 1
+                    if deaths[task.key] < TRIES:
+                        waiting.appendleft(task)
+                        continue
+                    code = worker.process.exitcode
+                    answer = Failed(f"its process died {TRIES} times, at last with code {code}")
+                yield task, answer
+    finally:
+        for worker in [*idle, *busy]:
+            worker.stop()
+
+
+# --- a Dask cluster -----------------------------------------------------------------------
+
+
+def _on_cluster(tasks: list[Task], address: str, work: Work) -> Generator[Event, None, None]:
+    """Every task is a future of its own. Dask gives the tasks of dead workers to others."""
+    try:
+        from distributed import Client, as_completed
+    except ImportError:
+        raise ImportError(
+            "a Dask cluster needs distributed, which the extra 'dask' of transect brings"
+        ) from None
+    with Client(address) as client:
+        futures = client.map(partial(_answer, work), tasks, pure=False)
+        task_of = dict(zip(futures, tasks, strict=True))
+        del futures  # the cluster keeps a result as long as we hold its future
+        for future in as_completed(task_of):
+            task = task_of.pop(future)
+            if future.status == "cancelled":
+                raise ConnectionError(f"the Dask cluster at {address} is gone")
+            error = future.exception()
+            yield task, Failed(f"{type(error).__name__}: {error}") if error else future.result()
+
+
+def _bar(total: int, progress: bool) -> Any:
+    # The rate over the whole run, not of the last few: long tasks and short ones take turns.
+    return tqdm(
+        total=total, desc="transect", unit="run", smoothing=0, disable=None if progress else True
+    )
+
+
+def _briefly(running: Iterable[str]) -> str:
+    first, *others = running
+    return f"{first} and {len(others)} more" if others else first

@@ -1,0 +1,84 @@
+"""Pictures show what the results are, as far as there are any."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from transect._array import Host
+from transect.experiments.figures import FIGURES, Figure
+from transect.experiments.pictures import COLOURS, average_curve, best_curve, draw
+from transect.experiments.table import Cell, Table
+from transect.experiments.task import N_INIT
+
+pytest.importorskip("matplotlib")
+
+
+def cell(regret: Host) -> Cell:
+    return Cell(tuple(range(len(regret))), regret, regret.min(axis=1), 100.0, 0.01)
+
+
+def results(figure: Figure, share: float = 1.0) -> Table:
+    """Falling regrets for that share of the cells of a figure."""
+    rng = np.random.default_rng(0)
+    keys = [(panel.problem.label, line.label) for panel in figure.panels for line in figure.lines]
+    kept = [key for key in keys if rng.random() < share]
+    return Table({key: cell(10.0 ** -rng.exponential(1.0, (3, 40)).cumsum(axis=1)) for key in kept})
+
+
+def test_best_curve_falls_and_has_a_floor() -> None:
+    curve = best_curve(cell(np.array([[10.0, 100.0, 1.0, 0.0], [1.0, math.nan, 1e-20, 5.0]])))
+    np.testing.assert_allclose(curve, [[1.0, 1.0, 0.0, -12.0], [0.0, 0.0, -12.0, -12.0]])
+
+
+def test_average_curve_by_hand() -> None:
+    initial = np.full((1, N_INIT), 1e6)  # left out
+    curve = average_curve(cell(np.hstack([initial, [[4.0, 2.0, 0.0, 10.0]]])))
+    np.testing.assert_allclose(curve, np.log10([[4.0, 3.0, 2.0, 4.0]]))
+
+
+def test_every_line_has_its_colour_and_none_meets_its_double() -> None:
+    for figure in FIGURES.values():
+        for grid in figure.grids:
+            labels = {line.label.removesuffix("-all") for line in grid.lines}
+            shared = {"gp-ucb-ms-beta"} & labels  # dashed, beside GP-UCB
+            assert len({COLOURS[label] for label in labels}) == len(labels) - len(shared)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_complete_figure_is_drawn_twice(name: str, tmp_path: Path) -> None:
+    figure = FIGURES[name]
+    paths = draw(figure, results(figure), tmp_path / "new")
+    assert len(paths) == 2 * len(figure.grids)
+    assert [path.name for path in paths[:2]] == [
+        f"{name}-paper.png",
+        f"{name}-paper-cumulative.png",
+    ]
+    for path in paths:
+        assert path.read_bytes().startswith(b"\x89PNG")
+        assert 5_000 < path.stat().st_size < 300_000
+
+
+def test_missing_cells_are_left_out(tmp_path: Path) -> None:
+    figure = FIGURES["fig3"]
+    table = results(figure, share=0.5)
+    assert 0 < len(table.cells) < 16
+    paths = draw(figure, table, tmp_path)
+    assert len(paths) == 4
+    assert all(path.stat().st_size > 5_000 for path in paths)
+
+
+def test_grids_without_results_are_not_drawn(tmp_path: Path) -> None:
+    figure = FIGURES["fig2"]
+    table = Table({("ackley-100-shifted", "ms-ucb"): cell(np.ones((1, 30)))})
+    names = [path.name for path in draw(figure, table, tmp_path)]
+    assert names == ["fig2-shifted.png", "fig2-shifted-cumulative.png"]
+    assert draw(figure, Table({}), tmp_path) == []
+
+
+def test_runs_within_the_initial_design_can_be_drawn(tmp_path: Path) -> None:
+    table = Table({("ackley-100", "ms-ucb"): cell(np.ones((2, N_INIT)))})
+    assert len(draw(FIGURES["fig3"], table, tmp_path)) == 2
