@@ -5,7 +5,7 @@ CORE := .venv/.ready
 TORCH := .venv-torch/.ready
 PIP := -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-torch lint bench-engine format clean
+.PHONY: demo test test-torch lint bench-engine bench-suggestions format clean
 
 demo: $(CORE)  ## minimise a 100-dimensional problem and draw the run
 	.venv/bin/transect demo --out demo.png
@@ -14,7 +14,7 @@ test: $(CORE)  ## all tests that need no torch
 	.venv/bin/python -m pytest -n auto -m "not torch"
 
 test-torch: $(TORCH)  ## tests against torch, GPyTorch and BoTorch
-	.venv-torch/bin/python -m pytest -m torch tests
+	.venv-torch/bin/python -m pytest -m torch tests/test_torch.py tests/test_every_strategy.py
 
 lint: $(CORE)  ## style, types, and which module may import which
 	.venv/bin/ruff check .
@@ -24,6 +24,9 @@ lint: $(CORE)  ## style, types, and which module may import which
 
 bench-engine: $(TORCH)  ## speed beside BoTorch; prints one JSON object
 	@.venv-torch/bin/python benchmarks/engine.py
+
+bench-suggestions: $(TORCH)  ## time of a suggestion beside BoTorch, Optuna and pycma; prints a table
+	@.venv-torch/bin/python benchmarks/suggestions.py
 
 format: $(CORE)
 	.venv/bin/ruff check --fix .

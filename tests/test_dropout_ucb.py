@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chisquare, kstest
 
-from transect import GPUCB, UCB, DropoutUCB, Optimizer
+from transect import GPUCB, UCB, DropoutUCB, GaussianProcess, Optimizer
 from transect.strategies import History, Proposal, Setting
 from transect.strategies.dropout_ucb import FILLS
 
@@ -149,6 +149,28 @@ def test_the_model_sees_the_chosen_coordinates_alone(fill: str) -> None:
     model = p.state.model
     assert np.array_equal(model.gp.X, history.X[:, p.info["coordinates"]])
     np.testing.assert_allclose(model.shift + model.scale * model.gp.y, history.y, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [12, 60])  # refitted at every step, and rarely
+def test_models_of_later_steps_are_of_their_own_coordinates(n: int) -> None:
+    strategy, history = DropoutUCB(d=3), known(n, dimensions=8)
+    state: Any = strategy.start(Setting(8, 0, suggest_evals=400))
+    drawn = set()
+    for t in range(4):
+        p = strategy.suggest(state, history, np.random.default_rng(t))
+        model, chosen = p.state.model, p.info["coordinates"]
+        drawn.add(tuple(chosen))
+        assert np.array_equal(model.gp.X, history.X[:, chosen])
+        fresh = GaussianProcess.from_data(model.gp.hyper, model.gp.X, model.gp.y)
+        P = np.random.default_rng(9).uniform(-1.0, 1.0, (20, 3))
+        for a, b in zip(model.gp.posterior(P), fresh.posterior(P), strict=True):
+            np.testing.assert_allclose(a, b, rtol=0.0, atol=1e-8)
+        np.testing.assert_allclose(model.shift + model.scale * model.gp.y, history.y, atol=1e-9)
+        state = p.state
+        history = History(
+            np.vstack([history.X, p.x]), np.append(history.y, -bowl(p.x)), history.pending
+        )
+    assert len(drawn) > 1
 
 
 @pytest.mark.parametrize("fill", FILLS)

@@ -14,8 +14,6 @@ from transect.experiments.pictures import COLOURS, average_curve, best_curve, dr
 from transect.experiments.table import Cell, Table
 from transect.experiments.task import N_INIT
 
-pytest.importorskip("matplotlib")
-
 
 def cell(regret: Host) -> Cell:
     return Cell(tuple(range(len(regret))), regret, regret.min(axis=1), 100.0, 0.01)

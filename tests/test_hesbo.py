@@ -244,6 +244,13 @@ def test_as_many_buckets_as_variables_is_gp_ucb(D: int, acquisition: str) -> Non
     assert np.array_equal(matrix(HeSBO(d=D).start(Setting(D, 0))), np.eye(D))
 
 
+def test_with_as_many_buckets_as_variables_points_told_from_elsewhere_count() -> None:
+    opt = Optimizer([(-1.0, 1.0)] * 3, HeSBO(d=3), seed=0, n_init=4)
+    for x in np.random.default_rng(0).uniform(-1.0, 1.0, (4, 3)):
+        opt.tell(x, bowl(x))
+    assert opt.ask().info["evaluations"] > 0  # a search in a model, no random point
+
+
 @pytest.mark.parametrize(("D", "d"), [(1, 1), (4, 4), (5, 5), (6, 5), (40, 5)])
 def test_five_buckets_by_default(D: int, d: int) -> None:
     assert HeSBO().start(Setting(D, 0)).d == d

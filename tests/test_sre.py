@@ -319,3 +319,15 @@ def test_a_stage_without_a_value_goes_on() -> None:
     done = run(SRE(d=1, m=2), 20, f=lambda x: bowl(x) if next(calls) < 10 else math.nan)
     assert [t.state for t in done.trials[10:]] == ["failed"] * 10
     assert [t.info["stage"] for t in done.trials[10:]] == [1] * 10
+
+
+def test_no_embedding_is_skipped_when_points_are_asked_for_in_batches() -> None:
+    """25 points in flight before the first value are two and a half shares of ten."""
+    opt = Optimizer([(-1.0, 1.0)] * 6, SRE(d=2, m=5), seed=0, n_init=5, max_evals=50)
+    asked = [opt.ask() for _ in range(25)]
+    for trial in asked:
+        opt.tell(trial, bowl(trial.x))
+    for _ in range(25):
+        trial = opt.ask()
+        opt.tell(trial, bowl(trial.x))
+    assert list(dict.fromkeys(t.info["stage"] for t in opt.trials)) == [0, 1, 2, 3, 4]

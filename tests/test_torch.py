@@ -12,14 +12,15 @@ from helpers import make_data, make_hyper
 from transect import GPUCB, MSUCB, Optimizer
 from transect._array import Array, Host, to_device, to_host
 from transect.acquisition import UCB, Acquisition, LogEI
-from transect.engine import search_slices, search_subspace
+from transect.embedding import Clipped, Psi
+from transect.engine import search_box, search_slices, search_subspace
 from transect.fit import Surrogate, _on_device, _pack
 from transect.gp import GaussianProcess, Hyperparameters
 from transect.kernels import KERNELS
 from transect.likelihood import LogPosterior, dimension_scaled
 from transect.screen import Screen
 from transect.subspace import Slices, Subspace
-from transect.view import View
+from transect.view import View, Warp, Warped
 
 pytestmark = [
     pytest.mark.torch,
@@ -290,6 +291,20 @@ def test_search_on_one_subspace_finds_the_same(ard: bool, acquisition: Acquisiti
         )
         assert one.value == pytest.approx(other.value, abs=1e-6)
         check_value(plain, acquisition, one.x, one.value)
+
+
+@pytest.mark.parametrize("kernel", ["x", "psi"])
+def test_search_on_a_curved_subspace_finds_the_same(kernel: str) -> None:
+    clipped = Clipped(np.random.default_rng(0).normal(size=(9, 3)), 1.7)
+    warp: Warp = clipped if kernel == "x" else Psi(clipped)
+    V, y = data(20, 3)
+    plain = GaussianProcess.from_data(make_hyper("matern52", 3), warp.points(V), y)
+    box = np.full(3, -1.0), np.full(3, 1.0)
+    one, other = (
+        search_box(Warped(gp, warp), box, UCB(4.0), np.random.default_rng(0))
+        for gp in (on_cpu(plain), plain)
+    )
+    assert one.value == pytest.approx(other.value, abs=1e-6)
 
 
 @pytest.mark.parametrize("acquisition", [UCB(4.0), LogEI(1.0)])

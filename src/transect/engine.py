@@ -96,7 +96,7 @@ def search_slices(
 
 def _meter(budget: int | None, used: int = 0) -> Meter:
     """A meter for all but the last climbs, for which a part of the budget is kept."""
-    kept = 0 if budget is None else max(2 * FINALISTS, budget // KEPT)
+    kept = 0 if budget is None else min(max(2 * FINALISTS, budget // KEPT), budget // 2)
     meter = Meter(math.inf if budget is None else budget - kept)
     meter.used = used
     return meter
@@ -229,8 +229,7 @@ def _box_candidates(
     pools = [climber.look(np.zeros(len(v), dtype=np.intp), v).best(half) for v in (uniform, near)]
     pool = climber.climb(pools[0].join(pools[1]), SHORT).distinct()
     if effort > 1 and not late(climber.deadline):
-        moved = _moved(climber, pool.best(BOX_FINALISTS))
-        pool = pool.join(climber.climb(moved.best(half), SHORT)).distinct()
+        pool = pool.join(_moved(climber, pool.best(BOX_FINALISTS)).best(half)).distinct()
     return pool
 
 

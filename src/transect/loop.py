@@ -49,8 +49,8 @@ def minimize(
     max_evals
         Evaluations of f to make; values given as y0 are not counted.
     strategy
-        A name ("ms-ucb", "gp-ucb", "random") or a strategy object; by default GP-UCB with
-        a practical β.
+        A name ("ms-ucb", "gp-ucb", "dropout-ucb", "line-bo", "sre", "rembo", "hesbo",
+        "random") or a strategy object; by default GP-UCB with a practical β.
     seed
         The same seed gives the same run.
     x0, y0

@@ -194,7 +194,8 @@ class Optimizer:
     def _instead_of(self, duplicate: Proposal, history: History, drawn: Host) -> Proposal:
         """A random point, of the step that proposed a known one."""
         fresh = self.strategy.initial(duplicate.state, history, drawn)
-        step = {key: duplicate.info[key] for key in ("t",) if key in duplicate.info}
+        kept = ("t", "evaluations")
+        step = {key: duplicate.info[key] for key in kept if key in duplicate.info}
         return replace(fresh, info={**step, **fresh.info})
 
     def _is_duplicate(self, u: Host) -> bool:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, TypeAlias
@@ -127,7 +128,7 @@ class _Worker:
 
 def _serve(pipe: Connection, work: Work) -> None:
     """A worker's life: take a task, send its answer, until the other end is closed."""
-    with suppress(EOFError, ConnectionError):
+    with suppress(EOFError, OSError):  # half a message is an OSError
         while True:
             pipe.send(_answer(work, pipe.recv()))
 
@@ -141,6 +142,9 @@ def _interrupts_held() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
+    # The first process of a program starts multiprocessing's tracker, too, which would let
+    # interrupts through again.
+    resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

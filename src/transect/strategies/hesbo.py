@@ -49,7 +49,7 @@ class HeSBO:
 
     d: buckets, at most D (default 5, or D if that is smaller); d = D is GP-UCB. beta, delta:
     as in GPUCB, with d for D. acquisition: "ucb", or "log-ei", the authors' own.
-    Evaluations made elsewhere have no y: they count as results, not in the model.
+    Evaluations made elsewhere have no y if d < D: they count as results, not in the model.
     """
 
     name: ClassVar[str] = "hesbo"
@@ -85,7 +85,9 @@ class HeSBO:
         deadline: float | None = None,
     ) -> Proposal:
         t, setting = state.t + 1, state.setting
-        inside = history.within(lambda info: info.get("y"), state.d)
+        inside = history  # for d = D, y is x
+        if state.d < setting.D:
+            inside = history.within(lambda info: info.get("y"), state.d)
         if inside.values < ENOUGH:
             drawn = self.initial(state, history, rng.uniform(-1.0, 1.0, setting.D))
             return replace(drawn, state=replace(state, t=t))

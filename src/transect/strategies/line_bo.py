@@ -160,7 +160,8 @@ class LineBO:
             away = np.max(np.abs(known - line.segment.point(V[top])), axis=1)
             return bool(np.min(away) < TINY)
         mean, var = _posterior(gp, line.through)
-        left = values[top] - (mean - math.sqrt(ucb.beta * var))
+        spread = math.sqrt(ucb.beta * var)
+        left = max(values[top], mean + spread) - (mean - spread)  # the grid may miss x̂
         return line.queries >= self.least and bool(left < self.gap)
 
     def _lay(

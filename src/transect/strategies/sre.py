@@ -130,8 +130,11 @@ class SRE:
         m = max(1, min(self.m, evals // (d + 3)))
         own = sum("stage" in info for info in (*history.infos, *history.pending_infos))
         index = min(own // (evals // m), m - 1)
-        if state.stage is not None and (state.stage.index == index or not history.values):
-            return state.stage
+        if state.stage is not None:
+            # One at a time, also where many points were asked for before the first value.
+            index = min(index, state.stage.index + 1)
+            if state.stage.index == index or not history.values:
+                return state.stage
         A = own_generator(setting, index).normal(scale=math.sqrt(1.0 / d), size=(D, d))
         if index == 0:
             return _Stage(0, A, np.zeros(D), math.nan)
