@@ -1,8 +1,10 @@
 """Time of a suggestion: every strategy beside BoTorch, Optuna's GPSampler and pycma.
 
-``make bench-suggestions`` prints a Markdown table. All are told the same observations of the
-same problem, then asked for a point, which is evaluated and told, several times over; the
-table has the median time of an ask. Nothing is said here about how good the points are.
+``make bench-suggestions`` prints a Markdown table, of one problem with n evaluations made. Ours
+have asked for all of them, as in the paper's figures, with the same budget of acquisition
+evaluations; BoTorch and Optuna are told n uniform points; pycma needs none. Then each is asked
+for a point, which is evaluated and told, several times over: the median time of an ask, for
+pycma with its tell, where its work is. Nothing is said here about how good the points are.
 """
 
 from __future__ import annotations
@@ -18,12 +20,13 @@ import numpy as np
 
 import transect
 from transect._threads import limit_threads
-from transect.experiments.figures import BASELINES
+from transect.experiments.figures import ALGORITHMS, EVALS
+from transect.experiments.table import markdown_table
 from transect.experiments.task import N_INIT, suggest_evals
 from transect.problems import Problem, ackley
 
 SIZES = ((20, 100), (100, 100), (100, 200))  # (D, n)
-Asks = Iterator[float]  # seconds of one ask after another; tells are not timed
+Asks = Iterator[float]  # seconds of one ask after another
 
 
 def clock(job: Callable[[], Any]) -> tuple[float, Any]:
@@ -32,18 +35,11 @@ def clock(job: Callable[[], Any]) -> tuple[float, Any]:
     return time.perf_counter() - start, result
 
 
-def ours(strategy: Any, f: Problem, X: np.ndarray, n: int) -> Asks:
-    """One of our strategies with the budget of the paper's figures, as it runs there.
-
-    Strategies that search an embedding learn nothing from points outside it, so these
-    make their own n.
-    """
-    inside = strategy.name in ("sre", "rembo", "hesbo")
+def ours(strategy: Any, f: Problem, n: int) -> Asks:
+    """One of our strategies, as it runs in the paper's figures."""
     opt = transect.Optimizer(
-        f.box, strategy, seed=0, n_init=N_INIT, max_evals=n, suggest_evals=suggest_evals(f.D)
+        f.box, strategy, seed=0, n_init=N_INIT, max_evals=EVALS, suggest_evals=suggest_evals(f.D)
     )
-    for x in () if inside else X:
-        opt.tell(x, f(x))
     while len(opt.trials) < n:
         trial = opt.ask()
         opt.tell(trial, f(trial.x))
@@ -53,7 +49,7 @@ def ours(strategy: Any, f: Problem, X: np.ndarray, n: int) -> Asks:
         yield seconds
 
 
-def botorch(f: Problem, X: np.ndarray, n: int) -> Asks:
+def botorch(f: Problem, X: np.ndarray) -> Asks:
     """SingleTaskGP and LogEI with their defaults, 4 restarts of 512 raw samples."""
     import torch
     from botorch.acquisition import LogExpectedImprovement
@@ -81,7 +77,7 @@ def botorch(f: Problem, X: np.ndarray, n: int) -> Asks:
         yield seconds
 
 
-def optuna_gp(f: Problem, X: np.ndarray, n: int) -> Asks:
+def optuna_gp(f: Problem, X: np.ndarray) -> Asks:
     """Optuna's GPSampler, asked for all variables at once."""
     import optuna
 
@@ -103,7 +99,7 @@ def optuna_gp(f: Problem, X: np.ndarray, n: int) -> Asks:
         yield seconds
 
 
-def pycma(f: Problem, X: np.ndarray, n: int) -> Asks:
+def pycma(f: Problem, X: np.ndarray) -> Asks:
     """CMA-ES: a generation's ask and tell, for each of its points."""
     import cma
 
@@ -132,19 +128,21 @@ def main() -> None:
     for D, n in SIZES:
         f = ackley(D, shift_seed=0)
         X = np.random.default_rng(0).uniform(-1.0, 1.0, (n, D))
-        for line in BASELINES:
-            asks = ours(line.strategy(D), f, X, n)
+        for line in ALGORITHMS:
+            asks = ours(line.strategy(D), f, n)
             rows.setdefault(line.title, []).append(median(asks, 4 * repeats))
         for name, peer in (
             ("BoTorch, LogEI", botorch),
             ("Optuna, GPSampler", optuna_gp),
             ("pycma", pycma),
         ):
-            rows.setdefault(name, []).append(median(peer(f, X, n), repeats))
-    print("| ms a suggestion, one thread |", " | ".join(f"D = {D}, n = {n}" for D, n in SIZES), "|")
-    print("|---|" + "---|" * len(SIZES))
-    for name, seconds in rows.items():
-        print(f"| {name} |", " | ".join(f"{1e3 * s:.3g}" for s in seconds), "|")
+            rows.setdefault(name, []).append(median(peer(f, X), repeats))
+    header = ["ms a suggestion, one thread", *(f"D = {D}, n = {n}" for D, n in SIZES)]
+    print(markdown_table(header, [[name, *map(_ms, times)] for name, times in rows.items()]))
+
+
+def _ms(seconds: float) -> str:
+    return f"{1e3 * seconds:.3g}"
 
 
 if __name__ == "__main__":

@@ -33,8 +33,8 @@ RAW, NEAR = 128, 384  # candidates on one subspace: uniform, and around the best
 MOVED = 20  # coordinates in which the latter differ from one of the best points
 BOX_STARTS, BOX_FINALISTS = 8, 3  # climbs on one subspace: short, long
 FULL_SEARCH = 4096  # evaluations that the numbers above add up to, about, on slices
+WAVE = 768  # the same on one subspace, for an effort of 1
 KEPT = 8  # one part in so many of a budget is kept for the last climbs
-WAVE = 768  # those that effort 1 takes on one subspace, about
 
 
 @dataclass(frozen=True, eq=False)

@@ -254,5 +254,5 @@ def _unpack(kernel: Kernel, theta: Host, noise: float) -> Hyperparameters:
 def _on_device(hyper: Hyperparameters, device: Any | None) -> Hyperparameters:
     if device is None:
         return hyper
-    lengthscale = to_device(np.asarray(hyper.lengthscale), device)
+    lengthscale = to_device(np.asarray(to_host(hyper.lengthscale)), device)
     return replace(hyper, lengthscale=lengthscale)

@@ -31,8 +31,9 @@ class Trial:
 
     x is in the user's units, and read-only. info says how the point was found: always
     "source" ("initial", "strategy", "given" for x0, "told" or, where a strategy repeats a
-    point, "instead of a duplicate") and "seconds"; with MS-UCB also ucb, best_slice, margin,
-    beta, subspaces and evaluations, in units of the maximised function (-f when minimising).
+    point, "instead of a duplicate") and "seconds"; of a search also its value, ucb or log_ei,
+    beta, subspaces and evaluations, in units of the maximised function (-f when minimising);
+    and what the strategy's own docstring names.
     """
 
     id: int

@@ -8,7 +8,8 @@ that it would not do. What comes out ranks candidates; whoever uses them compute
 values again.
 
 When the tables would outgrow their memory, the slices with the lowest acquisition values
-leave them until the next rebuild, which looks at all of them again.
+leave them until the next rebuild, which looks at all of them again: at all that a budget
+of acquisition evaluations allows.
 """
 
 from __future__ import annotations
@@ -68,10 +69,14 @@ class Screen:
         self.v: Array  # (slices, per_slice, d)
         self._last_v: Single = np.zeros((0, self.slices.d), dtype=np.float32)  # (ever seen, d)
 
-    @property
-    def _tries(self) -> int:
-        """Points tried on a slice that is new to the table."""
-        return 1 if self.slices.d == 0 else max(self.per_slice, LEAST_PROBES)
+    def _tries(self, m: int) -> int:
+        """Points tried on a slice that is new to the table of m; few where a budget is short."""
+        if self.slices.d == 0:
+            return 1
+        least = LEAST_PROBES
+        if self.budget is not None:
+            least = max(1, min(least, self.budget // 2 // m))
+        return max(self.per_slice, least)
 
     # --- keeping it up to date -------------------------------------------------------
 
@@ -113,7 +118,7 @@ class Screen:
             self.seen = self._first(self.seen, m)
         while self.seen < m and not (self.v.shape[0] and late(deadline)):
             stop = min(m, self.seen + min(max(1, room // 4), self._portion(gp.n)))
-            self._append_slices(gp, settled, stop, acquisition, rng)
+            self._append_slices(gp, settled, stop, self._tries(m), acquisition, rng)
             if self.v.shape[0] > room:
                 self._prune(acquisition)
         self._whole = True
@@ -135,7 +140,7 @@ class Screen:
         """
         if self.budget is None:
             return start
-        allowed = (self.budget // 2 - self.evaluations) // self._tries
+        allowed = (self.budget // 2 - self.evaluations) // self._tries(m)
         return max(start, m - max(1, allowed))
 
     def _portion(self, n: int) -> int:
@@ -150,7 +155,8 @@ class Screen:
         if self.seen:
             index = self.geometry.index[: self.v.shape[0]]
             best = np.argmax(self._values(acquisition), axis=1)  # (slices,)
-            self._last_v[index] = to_host(self.v)[np.arange(len(best)), best]
+            kept = index < len(self._last_v)
+            self._last_v[index[kept]] = to_host(self.v)[np.arange(len(best)), best][kept]
             dropped = len(index) < self.seen
         d = self.slices.d
         self.per_slice = 1 if d == 0 else int(np.clip(self.candidates // m, 1, MOST_PER_SLICE))
@@ -242,18 +248,18 @@ class Screen:
         gp: GaussianProcess,
         settled: int,
         stop: int,
+        tries: int,
         acquisition: Acquisition,
         rng: np.random.Generator,
     ) -> None:
-        """Candidates on the slices up to ``stop``: the best ``per_slice`` of some probes."""
+        """Candidates on the slices up to ``stop``: the best ``per_slice`` of some tries."""
         xp = namespace(gp.X)
         start, have = self.seen, int(self.v.shape[0])
         known = len(self.geometry.index) - have  # slices whose distances are there already
         if stop - start > known:
             self.geometry.add(start + known, stop)
         P, d = self.per_slice, self.slices.d
-        probes = self._probes(gp, start, stop, rng)  # (b, q, d)
-        q = probes.shape[1]
+        probes, q = self._probes(gp, start, stop, tries, rng), tries  # (b, q, d)
         self.W.resize((have + stop - start) * P, gp.n)
 
         def job(span: tuple[int, int]) -> tuple[Array, Array]:
@@ -279,20 +285,20 @@ class Screen:
         self.evaluations += (stop - start) * q
 
     def _probes(
-        self, gp: GaussianProcess, start: int, stop: int, rng: np.random.Generator
+        self, gp: GaussianProcess, start: int, stop: int, q: int, rng: np.random.Generator
     ) -> Single:
         """Free parts to try on each slice (b, q, d): known good ones, then random ones."""
-        b, d, q = stop - start, self.slices.d, self._tries
-        v = random_probes(rng, (b, q, d))
+        d = self.slices.d
+        v = random_probes(rng, (stop - start, q, d))
         top = to_host(gp.y).argsort()[-2:]
         spare = q - 1 - (2**d if _all_corners(q, d) else 0)  # the corners stay
         good = to_host(gp.X[:, self.slices.free])[top][:spare]  # (≤ 2, d)
         v[:, 1 : 1 + len(good)] = good
-        passed = np.zeros((max(0, start - len(self._last_v)), d), dtype=np.float32)
-        self._last_v = np.concatenate([self._last_v, passed])
         known = self._last_v[start:stop]
         v[: len(known), 0] = known
-        self._last_v = np.concatenate([self._last_v, v[max(0, len(self._last_v) - start) :, 0]])
+        if start <= len(self._last_v):  # after slices that were passed over nothing is kept
+            fresh = v[len(self._last_v) - start :, 0]
+            self._last_v = np.concatenate([self._last_v, fresh])
         return v
 
     # --- memory ----------------------------------------------------------------------

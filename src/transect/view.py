@@ -113,20 +113,20 @@ class View:
 
 
 class Warp(Protocol):
-    """A differentiable map from coordinates v (p, d) to a process's inputs (p, D)."""
+    """A differentiable map from coordinates v (p, d) to a process's inputs (p, e)."""
 
     def points(self, V: Array) -> Array:
-        """Inputs (p, D) at V (p, d)."""
+        """Inputs (p, e) at V (p, d)."""
         ...
 
     def points_and_pull_back(self, V: Array) -> tuple[Array, Callable[[Array], Array]]:
-        """The same, and the chain rule: from gradients (p, D) in them to (p, d) in V."""
+        """The same, and the chain rule: from gradients (p, e) in them to (p, d) in V."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Warped:
-    """One curved subspace: inputs that are no affine function of v, at a cost with D in it."""
+    """One curved subspace: inputs that are no affine function of v, at a cost with e in it."""
 
     gp: GaussianProcess
     warp: Warp
@@ -154,7 +154,7 @@ class Warped:
 def _by_distance(
     gp: GaussianProcess, weights: Array, acquisition: Acquisition, sq: Array
 ) -> tuple[Array, Array]:
-    """Acquisition values (p,) and their derivatives in the squared distances, both (p, n)."""
+    """Acquisition values (p,), and their derivatives (p, n) in the squared distances (p, n)."""
     mean, var, slope, W = gp.posterior_parts(sq)
     value, by_mean, by_var = acquisition.partials(mean, var)
     return value, slope * (by_mean[:, None] * weights - 2.0 * by_var[:, None] * W)

@@ -16,7 +16,7 @@ import numpy as np
 
 from .claims_text import CLAIMS, FULL, MS, PARAGRAPHS, Claim, Lower, Part, Slower
 from .statistics import MIN_PAIRS, Comparison, by_seed, compare, holm, oracle_floor
-from .table import Table
+from .table import Table, markdown_table
 from .task import N_INIT, ProblemSpec
 
 LEVEL = 0.05
@@ -212,12 +212,12 @@ def markdown(verdicts: Sequence[Verdict]) -> str:
     """All verdicts, what was tested for each claim, and every single test."""
     meanings = {verdict.claim.name: _meaning(verdict.claim) for verdict in verdicts}
     findings = dict.fromkeys(f for verdict in verdicts for f in verdict.findings)
-    claims = _table(
+    claims = markdown_table(
         ("Fig.", "claim", "problems", "verdict", "parts", "effect", "decided by", "why it fails"),
         [_row(verdict) for verdict in verdicts],
     )
     meant = "\n".join(f"- **{name}**: {meaning}" for name, meaning in meanings.items())
-    details = _table(
+    details = markdown_table(
         ("problem", "claimed", "pairs", "effect", "won", "corrected p", "outcome"),
         [_detail(finding) for finding in findings],
     )
@@ -239,7 +239,7 @@ def short(verdicts: Sequence[Verdict]) -> str:
         )
         for name, by_version in outcomes.items()
     ]
-    return _table(("the paper's claim", "its problems", "shifted", "elsewhere"), rows)
+    return markdown_table(("the paper's claim", "its problems", "shifted", "elsewhere"), rows)
 
 
 def _meaning(claim: Claim) -> str:
@@ -310,8 +310,3 @@ def _span(effects: Sequence[float]) -> str:
         return DASH
     ends = dict.fromkeys(f"{end:+.3f}" for end in (min(known), max(known)))
     return " to ".join(ends)
-
-
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,4 +1,4 @@
-"""``transect bench``: list, run, pack, plot and judge the experiments."""
+"""``transect bench``: list, run, pack, plot, judge and cost the experiments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from .._checks import whole_number
 from .._threads import cores
-from .figures import EVALS, FIGURES, QUICK_EVALS, QUICK_REPEATS, REPEATS, Line
+from .figures import EVALS, FIGURES, LINES, QUICK_EVALS, QUICK_REPEATS, REPEATS
 from .pack import pack, unpack
 from .runner import run_all
 from .store import Store
@@ -33,8 +33,12 @@ def add_bench(commands: Any) -> None:
     verb.add_argument("--strategies", metavar="A,B", help="only these (see bench list)")
     verb.add_argument("--problems", metavar="X,Y", help="only these (see bench list)")
     verb.add_argument("--workers", type=int, default=cores(), help="processes (default: all cores)")
-    verb.add_argument("--dask", metavar="ADDRESS", help="run on the Dask cluster of this scheduler")
-    verb.add_argument("--out", type=Path, help="folder of results (default results[-quick])")
+    verb.add_argument(
+        "--dask", metavar="ADDRESS", help="run on this scheduler's cluster, a thread each"
+    )
+    verb.add_argument(
+        "--out", type=Path, help="folder of results (default results[-quick][-EVALS])"
+    )
     verb.set_defaults(call=_run)
 
     verb = verbs.add_parser("pack", help="put all results into one small file")
@@ -49,8 +53,13 @@ def add_bench(commands: Any) -> None:
     verb.set_defaults(call=_plot)
 
     verb = verbs.add_parser("claims", help="what holds of the paper's claims, as a table")
+    verb.add_argument("--short", action="store_true", help="one line a claim, without the tests")
     _add_results(verb)
     verb.set_defaults(call=_claims)
+
+    verb = verbs.add_parser("costs", help="time and acquisition evaluations of a suggestion")
+    _add_results(verb)
+    verb.set_defaults(call=_costs)
 
 
 def _add_size(verb: argparse.ArgumentParser) -> None:
@@ -65,7 +74,7 @@ def _add_size(verb: argparse.ArgumentParser) -> None:
 
 def _add_results(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
-        "--results", type=Path, help="folder of results, or a packed file (default results[-quick])"
+        "--results", type=Path, help="folder of results, or a packed file (default: as for run)"
     )
     _add_size(verb)
 
@@ -76,10 +85,7 @@ def _list(arguments: argparse.Namespace) -> int:
         full, quick = len(figure.tasks()), len(figure.tasks(quick=True))
         print(f"  {figure.name:<16} {figure.title}: {full} runs, {quick} with --quick")
     print("strategies")
-    lines: dict[str, Line] = {}
-    for line in (line for figure in FIGURES.values() for line in figure.lines):
-        lines.setdefault(line.label, line)
-    for label, line in lines.items():
+    for label, line in LINES.items():
         print(f"  {label:<16} {line.title}" + ("" if line.limited else ", no limit"))
     tasks = _tasks(FIGURES)
     print("problems")
@@ -112,7 +118,9 @@ def _pack(arguments: argparse.Namespace) -> int:
     table = _table(FIGURES, arguments)
     pack(table, arguments.file)
     runs = sum(len(cell.seeds) for cell in table.cells.values())
-    print(f"{runs} runs in {arguments.file}, {arguments.file.stat().st_size / 1e6:.2f} MB")
+    wanted = len(_sized(FIGURES, arguments))
+    size = arguments.file.stat().st_size / 1e6
+    print(f"{runs} of {wanted} runs in {arguments.file}, {size:.2f} MB")
     return 0
 
 
@@ -121,7 +129,6 @@ def _plot(arguments: argparse.Namespace) -> int:
 
     names = arguments.figures or list(FIGURES)
     table = _table(names, arguments)
-    arguments.out.mkdir(parents=True, exist_ok=True)
     for name in names:
         for path in draw(FIGURES[name], table, arguments.out):
             print(path)
@@ -129,9 +136,17 @@ def _plot(arguments: argparse.Namespace) -> int:
 
 
 def _claims(arguments: argparse.Namespace) -> int:
-    from .claims import judge, markdown
+    from .claims import judge, markdown, short
 
-    print(markdown(judge(_table(FIGURES, arguments))))
+    verdicts = judge(_table(FIGURES, arguments))
+    print(short(verdicts) if arguments.short else markdown(verdicts))
+    return 0
+
+
+def _costs(arguments: argparse.Namespace) -> int:
+    from .costs import markdown
+
+    print(markdown(_table(FIGURES, arguments)))
     return 0
 
 
@@ -140,6 +155,8 @@ def _table(figures: Collection[str], arguments: argparse.Namespace) -> Table:
     source = arguments.results or _default_folder(arguments)
     tasks = _sized(figures, arguments)
     if source.is_file():
+        if arguments.quick or arguments.repeats or arguments.evals:
+            raise ValueError("--quick, --repeats and --evals choose from a folder, not a file")
         return unpack(source)
     table = Store(source).table(tasks)
     if not table.cells:
@@ -152,7 +169,9 @@ def _table(figures: Collection[str], arguments: argparse.Namespace) -> Table:
 
 def _default_folder(arguments: argparse.Namespace) -> Path:
     # apart: a run finds results of other settings in its way, and sets them aside
-    return Path("results-quick" if arguments.quick else "results")
+    name = "results-quick" if arguments.quick else "results"
+    usual = arguments.evals in (None, QUICK_EVALS if arguments.quick else EVALS)
+    return Path(name if usual else f"{name}-{arguments.evals}")
 
 
 def _sized(figures: Collection[str], arguments: argparse.Namespace) -> list[Task]:

@@ -20,7 +20,7 @@ FRAME_INCHES = (0.5, 1.6)  # what titles, axis labels and the legend take
 DPI = 110
 
 # Okabe and Ito's palette, which the colour-blind can tell apart, without its pale yellow. A
-# strategy looks the same in every figure; only strategies that never meet share a colour.
+# strategy looks the same in every figure; of two in one colour that meet, one is dashed.
 VERMILLION, BLACK, ORANGE, SKY = "#D55E00", "#000000", "#E69F00", "#56B4E9"
 GREEN, BLUE, PURPLE, GREY = "#009E73", "#0072B2", "#CC79A7", "#7F7F7F"
 COLOURS = {
@@ -70,15 +70,16 @@ def average_curve(cell: Cell) -> Host:
 
 CURVES = (
     Curve("", "log10 of the best regret so far", best_curve, 0),
+    Curve("-each", "log10 of the regret of each", lambda cell: log_regret(cell.regret), 0),
     Curve("-cumulative", "log10 of the average regret R_t / t", average_curve, N_INIT),
 )
 
 
 def draw(figure: Figure, table: Table, folder: Path) -> list[Path]:
-    """Write two pictures of every grid that has results; returns where they are.
+    """Write three pictures of every grid that has results; returns where they are.
 
-    One shows the best regret so far, one the average cumulative regret: mean and one standard
-    deviation over the repeats there are.
+    The best regret so far, that of each evaluation, and the average cumulative one: mean and
+    one standard deviation over the repeats there are.
     """
     require_matplotlib()
     folder.mkdir(parents=True, exist_ok=True)

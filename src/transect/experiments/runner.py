@@ -22,6 +22,7 @@ from typing import Any, TypeAlias
 from tqdm import tqdm
 from tqdm.contrib.logging import logging_redirect_tqdm
 
+from .. import __version__
 from .._checks import whole_number
 from .._threads import limit_threads
 from .store import Store
@@ -92,8 +93,10 @@ def _in_order(tasks: Iterable[Task]) -> list[Task]:
     return sorted(tasks, key=lambda t: (t.seed, t.suggest_evals is not None, -t.problem.D))
 
 
-def _answer(work: Work, task: Task) -> Result | Failed:
+def _answer(work: Work, task: Task, version: str = __version__) -> Result | Failed:
     """What a worker does with a task. Workers share the cores, so each has one thread."""
+    if version != __version__:
+        return Failed(f"the worker has transect {__version__}, this is {version}")
     limit_threads(1)
     try:
         return work(task)
@@ -197,7 +200,8 @@ def _on_cluster(tasks: list[Task], address: str, work: Work) -> Generator[Event,
             "a Dask cluster needs distributed, which the extra 'dask' of transect brings"
         ) from None
     with Client(address) as client:
-        futures = client.map(partial(_answer, work), tasks, pure=False)
+        answer = partial(_answer, work, version=__version__)
+        futures = client.map(answer, tasks, pure=False)
         task_of = dict(zip(futures, tasks, strict=True))
         del futures  # the cluster keeps a result as long as we hold its future
         for future in as_completed(task_of):

@@ -189,6 +189,7 @@ def _cell(by_seed: Mapping[int, Result]) -> Cell:
     results = list(by_seed.values())
     regret = np.stack([r.values - r.least for r in results])  # (repeats, evals)
     evaluations = np.concatenate([r.evaluations for r in results])
+    evaluations = evaluations[evaluations > 0]  # of those that searched; random points do not
     seconds = np.concatenate([r.seconds for r in results])
     return Cell(
         seeds=tuple(by_seed),

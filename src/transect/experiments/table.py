@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,12 @@ def log_regret(regret: Any) -> Host:
     return np.log10(np.maximum(np.asarray(regret, dtype=np.float64), FLOOR))
 
 
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Rows of text as a table in Markdown."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
 @dataclass(frozen=True, eq=False)
 class Cell:
     """All repeats of one strategy on one problem; rows are in the order of ``seeds``."""
@@ -25,7 +31,7 @@ class Cell:
     seeds: tuple[int, ...]
     regret: Host  # (repeats, evals): value minus least value, in the order of evaluation
     final: Host  # (repeats,): the least regret of a run; exact, where ``regret`` may be rounded
-    evaluations: float  # acquisition evaluations a suggestion, mean
+    evaluations: float  # acquisition evaluations a suggestion, mean of those that search
     seconds: float  # a suggestion, median
 
 

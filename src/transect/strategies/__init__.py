@@ -46,9 +46,10 @@ def resolve(strategy: str | Strategy) -> Strategy:
         return found
     if isinstance(strategy, type):
         raise TypeError(f"strategy must be an object, not a class: {strategy.__name__}()")
-    if not all(hasattr(strategy, method) for method in ("start", "initial", "suggest")):
+    missing = [m for m in ("start", "initial", "suggest") if not hasattr(strategy, m)]
+    if missing:
         raise TypeError(
             f"strategy must be a name ({', '.join(sorted(BY_NAME))}) or a strategy object such "
-            f"as transect.MSUCB(d=5); got {strategy!r}"
+            f"as transect.MSUCB(d=5); got {strategy!r}, which has no {', no '.join(missing)}"
         )
     return strategy

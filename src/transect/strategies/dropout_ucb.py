@@ -45,6 +45,7 @@ class DropoutUCB:
     "random" (uniform), "copy" (from the best evaluation) or "mix" (one draw a step: random
     with probability p, else copy). beta, delta: as in GPUCB, with d for D. acquisition: "ucb"
     or "log-ei". Values that differ at equal coordinates are noise to the model, which learns it.
+    info has the ``coordinates`` and the ``fill``.
     """
 
     name: ClassVar[str] = "dropout-ucb"

@@ -50,6 +50,7 @@ class HeSBO:
     d: buckets, at most D (default 5, or D if that is smaller); d = D is GP-UCB. beta, delta:
     as in GPUCB, with d for D. acquisition: "ucb", or "log-ei", the authors' own.
     Evaluations made elsewhere have no y if d < D: they count as results, not in the model.
+    info has ``y``.
     """
 
     name: ClassVar[str] = "hesbo"

@@ -54,7 +54,8 @@ class Confidence:
 def check_acquisition(acquisition: str) -> None:
     """Raise unless ``acquisition`` names one."""
     if acquisition not in ACQUISITIONS:
-        raise ValueError(f"acquisition must be 'ucb' or 'log-ei', got {acquisition!r}")
+        valid = " or ".join(map(repr, ACQUISITIONS))
+        raise ValueError(f"acquisition must be {valid}, got {acquisition!r}")
 
 
 def step(
@@ -71,9 +72,9 @@ def step(
     """Step t in a box [-1, 1]^k.
 
     The process of ``belief`` is defined on the box or, with a ``warp``, on what that makes of
-    it; ``around`` (j, k) are then good points known.
+    it; ``around`` (j, k) are then good points known, which it cannot tell.
     """
-    k = belief.gp.X.shape[1] if around is None else around.shape[1]
+    k = belief.gp.X.shape[1] if warp is None or around is None else around.shape[1]
     acquisition, info = confidence.acquire(belief, t, k)
     limits: dict[str, Any] = {"budget": setting.suggest_evals, "deadline": deadline}
     if warp is None:

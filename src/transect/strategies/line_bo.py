@@ -69,7 +69,8 @@ class LineBO:
 
     direction: "random", "coordinate" (one after the other) or "descent" (where the gradient of
     the posterior mean leads; random where it leads nowhere). beta: "paper" (MS-UCB's with
-    d = 1), "practical", a number or a function of t; delta: the constant of the theory.
+    d = 1), "practical", a number or a function of t; delta: the constant of the theory. info
+    has the number of the ``line`` and of the ``query`` on it.
     """
 
     name: ClassVar[str] = "line-bo"
@@ -138,7 +139,7 @@ class LineBO:
         if not self._is_done(line, gp, ucb, history, meter):
             return line
         budget = int(min(MEAN_EVALS, meter.budget / 4))
-        best = search_subspace(line.segment, gp, UCB(0.0), rng, budget=budget)
+        best = search_subspace(line.segment, gp, UCB(0.0), rng, budget=budget)  # a few ms
         meter.used += best.evaluations
         through = best.x if best.value > _posterior(gp, line.through)[0] else line.through
         return self._lay(gp, line.index + 1, through, rng, meter)
@@ -158,7 +159,8 @@ class LineBO:
             # A model that takes the values for noisy would go there for ever.
             known = np.vstack([history.X, history.pending])
             away = np.max(np.abs(known - line.segment.point(V[top])), axis=1)
-            return bool(np.min(away) < TINY)
+            if np.min(away) < TINY:
+                return True
         mean, var = _posterior(gp, line.through)
         spread = math.sqrt(ucb.beta * var)
         left = max(values[top], mean + spread) - (mean - spread)  # the grid may miss x̂

@@ -25,6 +25,7 @@ from .protocol import (
     beta_value,
     check_model,
     free_coordinates,
+    own_generator,
 )
 
 
@@ -50,6 +51,9 @@ class MSUCB:
     "corrected" (+ 2 log|Z_t|, which the proof needs), "practical" (the published one
     divided by 8·max(d, 1)), a number, or a function of t. delta, a, b: the constants of
     the theory. permute: shuffle once which coordinates are free.
+
+    info has ``slice`` (which one the point is on), ``slices`` (how many there are) and
+    ``subspaces`` (how many were looked at: fewer under a budget, a time or a memory limit).
     """
 
     name: ClassVar[str] = "ms-ucb"
@@ -79,7 +83,7 @@ class MSUCB:
         d = free_coordinates(self.d, setting.D)
         order = None
         if self.permute:
-            order = np.random.default_rng([setting.seed, 1]).permutation(setting.D)
+            order = own_generator(setting).permutation(setting.D)
         slices = Slices(setting.D, d, setting.seed, order)
         return _State(setting, d, 0, Screen(slices, budget=setting.suggest_evals), None)
 

@@ -59,8 +59,9 @@ class REMBO:
     d: dimension of the embeddings, at most D (default 5, or D if that is smaller); for d = D,
     A is the identity and y in [-1, 1]^D. k: interleaved runs. kernel: what a process sees of a
     point: "y", "x" (the clipped point) or "psi" (Binois et al. 2015). beta, delta: as in GPUCB,
-    with d for D. acquisition: "ucb", or "log-ei", the authors' own. Evaluations made
-    elsewhere have no y: they count as results, not in the models.
+    with d for D and t counted in each run. acquisition: "ucb", or "log-ei", the authors' own.
+    Evaluations made elsewhere have no y: they count as results, not in the models. info has
+    the ``run`` and ``y``.
     """
 
     name: ClassVar[str] = "rembo"
@@ -92,8 +93,7 @@ class REMBO:
         return _State(setting, tuple(_Run(clipped) for clipped in maps))
 
     def initial(self, state: _State, history: History, u: Host) -> Proposal:
-        run = self._turn(state, history)
-        return self._proposal(state, run, u[: state.d], {})
+        return self._proposal(state, self._turn(history), u[: state.d], {})
 
     def suggest(
         self,
@@ -102,7 +102,7 @@ class REMBO:
         rng: np.random.Generator,
         deadline: float | None = None,
     ) -> Proposal:
-        run, setting = self._turn(state, history), state.setting
+        run, setting = self._turn(history), state.setting
         clipped, t = state.runs[run].clipped, state.runs[run].t + 1
         inside = history.within(
             lambda info: info["y"] / clipped.side if info.get("run") == run else None, state.d
@@ -123,7 +123,7 @@ class REMBO:
         runs[run] = replace(runs[run], t=t, model=belief.model)
         return self._proposal(replace(state, runs=tuple(runs)), run, found.v, found.info)
 
-    def _turn(self, state: _State, history: History) -> int:
+    def _turn(self, history: History) -> int:
         """The run whose turn it is: the one with the fewest points."""
         runs = [info.get("run") for info in (*history.infos, *history.pending_infos)]
         return min(range(self.k), key=runs.count)

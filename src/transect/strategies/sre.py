@@ -64,13 +64,14 @@ class SRE:
     m embeddings one after the other, with an equal share of the evaluations each (the rest goes
     to the last). Embedding i has a matrix A_i (D, d) of entries N(0, 1/d) and searches
     x = clip(c·x̃ + A_i·y) over y in [-1, 1]^d and c in [-1, 1], where x̃ is the best point
-    so far (nothing in the first embedding). The initial points serve the first; each later
-    one starts with d + 2 random points and the value at x̃, which is free.
+    so far (nothing in the first embedding). The initial points serve the first, as far as its
+    share goes; each later one starts with d + 2 random points and the value at x̃, which is free.
 
     d: dimension of the embeddings, at most D (default 5, or D if that is smaller). m: how many
     (fewer, where that would leave less than d + 3 evaluations to each). max_evals: evaluations
     to divide up (default: those of the run; 200 where that is not known). beta, delta: as in
-    GPUCB, with d + 1 for D. acquisition: "ucb" or "log-ei".
+    GPUCB, in the dimension of the search and with t counted in each embedding. acquisition:
+    "ucb" or "log-ei". info has the parts of a point: ``stage``, ``y`` and ``c``.
     """
 
     name: ClassVar[str] = "sre"
