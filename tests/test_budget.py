@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from helpers import bowl
 from transect import (
     GPUCB,
     MSUCB,
@@ -50,10 +51,6 @@ VARIANTS: dict[str, Strategy] = {
     "hesbo, two": HeSBO(d=2, acquisition="log-ei"),
 }
 every_variant = pytest.mark.parametrize("strategy", VARIANTS.values(), ids=VARIANTS.keys())
-
-
-def bowl(x: Point) -> float:
-    return float(np.sum((x - 0.3) ** 2))
 
 
 def run(

@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chisquare, kstest
 
+from helpers import bowl
 from transect import GPUCB, UCB, DropoutUCB, GaussianProcess, Optimizer
 from transect.strategies import History, Proposal, Setting
 from transect.strategies.dropout_ucb import FILLS
@@ -20,10 +21,6 @@ Point = NDArray[np.float64]
 
 D = 5
 SIGMAS = 4.5  # a correct share is missed once in some hundred thousand draws
-
-
-def bowl(x: Point) -> float:
-    return float(np.sum((x - 0.3) ** 2))
 
 
 def known(n: int = 8, dimensions: int = D, seed: int = 0) -> History:

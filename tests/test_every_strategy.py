@@ -16,6 +16,7 @@ import pytest
 from numpy.typing import NDArray
 
 import transect
+from helpers import bowl
 from transect import (
     GPUCB,
     MSUCB,
@@ -61,10 +62,6 @@ VARIANTS: dict[str, Strategy] = {
 every_name = pytest.mark.parametrize("name", BY_NAME)
 every_model = pytest.mark.parametrize("name", WITH_MODEL)
 every_variant = pytest.mark.parametrize("strategy", VARIANTS.values(), ids=VARIANTS.keys())
-
-
-def bowl(x: Point) -> float:
-    return float(np.sum((x - 0.3) ** 2))
 
 
 def advance(opt: Optimizer, steps: int, f: Callable[[Point], Any] = bowl) -> list[Trial]:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import chisquare
 
+from helpers import bowl
 from transect import GPUCB, UCB, HeSBO, Optimizer, RandomSearch, Trial
 from transect.problems import camelback
 from transect.strategies import Setting
@@ -21,10 +22,6 @@ from transect.strategies import Setting
 Point = NDArray[np.float64]
 
 SIGMAS = 4.5  # a correct share is missed once in some hundred thousand draws
-
-
-def bowl(x: Point) -> float:
-    return float(np.sum((x - 0.3) ** 2))
 
 
 def matrix(state: Any) -> Point:

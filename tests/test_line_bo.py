@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from helpers import bowl
 from transect import UCB, LineBO, Optimizer
 from transect.strategies import History, Proposal, Setting
 from transect.strategies.line_bo import DIRECTIONS, TINY
@@ -18,10 +19,6 @@ Point = NDArray[np.float64]
 
 D = 6
 every_direction = pytest.mark.parametrize("direction", DIRECTIONS)
-
-
-def bowl(x: Point) -> float:
-    return float(np.sum((x - 0.3) ** 2))
 
 
 def evaluations(n: int, dimensions: int = D, seed: int = 0) -> History:

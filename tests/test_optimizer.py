@@ -13,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import Bounds
 
+from helpers import bowl
 from transect import GPUCB, MSUCB, Box, Optimizer, RandomSearch, Trial
 from transect.strategies import History, Proposal, Setting, Strategy, as_drawn
 
@@ -27,10 +28,6 @@ MODELS: list[Any] = [
 STRATEGIES = [*MODELS, "random"]
 CUBE = [(-1.0, 1.0)] * 4
 FAILURES = [math.nan, math.inf, -math.inf, None, np.float32("nan"), 10**400, -(10**400)]
-
-
-def bowl(x: Point) -> float:
-    return float(np.sum((x - 0.3) ** 2))
 
 
 def name_of(strategy: str | Strategy) -> str:

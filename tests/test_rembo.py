@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import kstest
 
+from helpers import bowl
 from transect import GPUCB, REMBO, UCB, Optimizer, RandomSearch, Trial
 from transect.embedding import Clipped, Psi
 from transect.strategies import Setting
@@ -23,10 +24,6 @@ D = 10
 CUBE = [(-1.0, 1.0)] * D  # in the unit box points are handed out unchanged
 every_kernel = pytest.mark.parametrize("kernel", KERNELS)
 one_or_four = pytest.mark.parametrize("k", [1, 4])
-
-
-def bowl(x: Point) -> float:
-    return float(np.sum((x - 0.3) ** 2))
 
 
 def advance(

@@ -14,14 +14,11 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import kstest
 
+from helpers import bowl
 from transect import SRE, UCB, Optimizer, RandomSearch, Trial, minimize
 from transect.strategies import Setting
 
 Point = NDArray[np.float64]
-
-
-def bowl(x: Point) -> float:
-    return float(np.sum((x - 0.3) ** 2))
 
 
 @dataclass(frozen=True)

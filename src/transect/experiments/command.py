@@ -1,4 +1,4 @@
-"""``transect bench``: list, run, pack, plot, judge and cost the experiments."""
+"""``transect bench``: list, run, pack, plot, judge and sum up the experiments."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from .figures import EVALS, FIGURES, LINES, QUICK_EVALS, QUICK_REPEATS, REPEATS
 from .pack import pack, unpack
 from .runner import run_all
 from .store import Store
+from .summaries import costs, medians
 from .table import Table
 from .task import N_INIT, Task
 
@@ -56,6 +57,11 @@ def add_bench(commands: Any) -> None:
     verb.add_argument("--short", action="store_true", help="one line a claim, without the tests")
     _add_results(verb)
     verb.set_defaults(call=_claims)
+
+    verb = verbs.add_parser("medians", help="what every strategy reached on every problem")
+    verb.add_argument("figures", nargs="*", metavar="figure", help="default: all")
+    _add_results(verb)
+    verb.set_defaults(call=_medians)
 
     verb = verbs.add_parser("costs", help="time and acquisition evaluations of a suggestion")
     _add_results(verb)
@@ -143,10 +149,15 @@ def _claims(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _costs(arguments: argparse.Namespace) -> int:
-    from .costs import markdown
+def _medians(arguments: argparse.Namespace) -> int:
+    names = arguments.figures or list(FIGURES)
+    table = _table(names, arguments)
+    print("\n\n".join(medians(FIGURES[name], table) for name in names))
+    return 0
 
-    print(markdown(_table(FIGURES, arguments)))
+
+def _costs(arguments: argparse.Namespace) -> int:
+    print(costs(_table(FIGURES, arguments)))
     return 0
 
 

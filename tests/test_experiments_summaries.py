@@ -1,10 +1,12 @@
-"""The table of what suggestions took."""
+"""Tables of what was reached and of what suggestions took."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from transect.experiments.costs import markdown
+from transect.experiments.figures import FIGURES
+from transect.experiments.summaries import costs, medians
 from transect.experiments.table import Cell, Table
 
 
@@ -22,9 +24,22 @@ def test_medians_over_the_problems_of_a_dimension() -> None:
             ("ackley-20", "ms-ucb"): cell(800.0, 0.001),
         }
     )
-    assert markdown(table).splitlines() == [
+    assert costs(table).splitlines() == [
         "| strategy | ms, D = 20 | evals, D = 20 | ms, D = 100 | evals, D = 100 |",
         "| --- | --- | --- | --- | --- |",
         "| ms-ucb | 1 | 800 | – | – |",
         "| gp-ucb | 12 | 950 | 30 | 3000 |",
     ]
+
+
+def test_a_problem_of_no_figure() -> None:
+    with pytest.raises(ValueError, match="no figure has gp-ucb on sphere-3"):
+        costs(Table({("sphere-3", "gp-ucb"): cell(900.0, 0.010)}))
+
+
+def test_medians_of_what_was_reached() -> None:
+    final = np.array([3.0, np.nan, 1.0, 2.0])
+    reached = Cell((0, 1, 2, 3), np.ones((4, 3)), final, 1.0, 1.0)
+    rows = medians(FIGURES["fig3"], Table({("ackley-100", "ms-ucb"): reached})).splitlines()
+    assert rows[0] == "| fig3 | ms-ucb-d1 | ms-ucb-d2 | ms-ucb | ms-ucb-d10 |"
+    assert "| ackley-100 | – | – | 2 | – |" in rows
