@@ -47,12 +47,13 @@ def test_every_line_has_its_colour_and_none_meets_its_double() -> None:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_complete_figure_is_drawn_twice(name: str, tmp_path: Path) -> None:
+def test_three_pictures_of_every_grid(name: str, tmp_path: Path) -> None:
     figure = FIGURES[name]
     paths = draw(figure, results(figure), tmp_path / "new")
-    assert len(paths) == 2 * len(figure.grids)
-    assert [path.name for path in paths[:2]] == [
+    assert len(paths) == 3 * len(figure.grids)
+    assert [path.name for path in paths[:3]] == [
         f"{name}-paper.png",
+        f"{name}-paper-each.png",
         f"{name}-paper-cumulative.png",
     ]
     for path in paths:
@@ -65,7 +66,7 @@ def test_missing_cells_are_left_out(tmp_path: Path) -> None:
     table = results(figure, share=0.5)
     assert 0 < len(table.cells) < 16
     paths = draw(figure, table, tmp_path)
-    assert len(paths) == 4
+    assert len(paths) == 6
     assert all(path.stat().st_size > 5_000 for path in paths)
 
 
@@ -73,10 +74,10 @@ def test_grids_without_results_are_not_drawn(tmp_path: Path) -> None:
     figure = FIGURES["fig2"]
     table = Table({("ackley-100-shifted", "ms-ucb"): cell(np.ones((1, 30)))})
     names = [path.name for path in draw(figure, table, tmp_path)]
-    assert names == ["fig2-shifted.png", "fig2-shifted-cumulative.png"]
+    assert names == [f"fig2-shifted{what}.png" for what in ("", "-each", "-cumulative")]
     assert draw(figure, Table({}), tmp_path) == []
 
 
 def test_runs_within_the_initial_design_can_be_drawn(tmp_path: Path) -> None:
     table = Table({("ackley-100", "ms-ucb"): cell(np.ones((2, N_INIT)))})
-    assert len(draw(FIGURES["fig3"], table, tmp_path)) == 2
+    assert len(draw(FIGURES["fig3"], table, tmp_path)) == 3
