@@ -170,3 +170,24 @@ def test_control_c_stops_quietly_and_the_run_goes_on_later(tmp_path: Path) -> No
     assert process.returncode == 130
     assert error.strip() == f"stopped: {done} of 60 runs done; a later call does the rest"
     assert done > 0
+
+
+def test_strategies_go_by_their_name_in_the_first_figure(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["bench", "list"]) == 0
+    assert "  ms-ucb           MS-UCB" in capsys.readouterr().out.splitlines()
+
+
+def test_a_reader_may_leave_early() -> None:
+    listing = subprocess.Popen(
+        [sys.executable, "-m", "transect", "bench", "list"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert listing.stdout is not None
+    listing.stdout.close()
+    assert listing.stderr is not None
+    with listing.stderr:
+        assert listing.stderr.read() == b""
+    assert listing.wait() == 1

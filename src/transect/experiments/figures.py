@@ -236,5 +236,8 @@ FIGURES = {
     )
 }
 
-# Every strategy by its label, in the figures' order.
-LINES = {line.label: line for figure in FIGURES.values() for line in figure.lines}
+# Every strategy by its label, in the figures' order; under the title of the first that has it.
+LINES: dict[str, Line] = {}
+for _figure in FIGURES.values():
+    for _line in _figure.lines:
+        LINES.setdefault(_line.label, _line)
