@@ -34,6 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     try:
         code: int = arguments.call(arguments)
+        sys.stdout.flush()  # here, where an error is still ours to handle
     except BrokenPipeError:  # whoever reads the output, head for one, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
