@@ -22,6 +22,7 @@ LAYERS = [
     "acquisition",
     "ascent",
     "subspace",
+    "probes",
     "view",
     "embedding",
     "climb",

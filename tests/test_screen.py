@@ -8,6 +8,7 @@ import pytest
 from transect import UCB, GaussianProcess, Hyperparameters, Matern52, Slices
 from transect._array import Host
 from transect.engine import search_slices
+from transect.geometry import Geometry, Grid
 from transect.screen import Screen
 
 D, d = 12, 3
@@ -132,3 +133,57 @@ def test_an_interrupted_update_leaves_no_half_table(monkeypatch: pytest.MonkeyPa
     screen.update(following, 31, 41, ACQUISITION, rng)
     agrees(screen)
     assert screen.seen == len(screen.geometry.index) == 41
+
+
+# --- memory and long slices -------------------------------------------------------------
+
+
+def test_a_grid_keeps_rows_in_the_memory_it_has() -> None:
+    grid = Grid(X, np.float32)
+    grid.resize(50, 7)
+    grid.data[...] = whole = np.arange(350, dtype=np.float32).reshape(50, 7)
+    grid.reserve(80, 7)
+    memory, rows = grid._data, np.arange(3, 50, 4)
+    grid.keep(rows)
+    assert np.array_equal(grid.data, whole[rows])
+    grid.resize(80, 7)
+    assert np.array_equal(grid.data[: len(rows)], whole[rows])
+    assert grid._data is memory
+
+
+@pytest.mark.parametrize("budget", [None, 1000])
+def test_fixed_parts_are_never_moved_to_other_memory(budget: int | None) -> None:
+    """They are most of what there is: growing, pruning and refitting leave them in place."""
+    screen = Screen(Slices(D, d, 1), budget=budget)
+    rng = np.random.default_rng(0)
+    where = set()
+    for step, lengthscale in enumerate((2.0, 2.0, 1.0, 1.0, 3.0)):
+        n = 30 + step
+        gp = GaussianProcess.from_data(hyper(lengthscale), X[:n], Y[:n])
+        screen.update(gp, n, 20000 + 300 * step, ACQUISITION, rng)
+        agrees(screen)
+        where.add(screen.geometry._Z._data.__array_interface__["data"])
+    assert len(where) == 1
+
+
+def test_distances_of_long_slices_are_computed_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A budget's small portions are no reason for small matrix products."""
+    wide = np.random.default_rng(1).uniform(-1.0, 1.0, (30, 1000))
+    screen = Screen(Slices(1000, d, 1), budget=1000)
+    calls = []
+    add = Geometry.add
+
+    def counted(self: Geometry, start: int, stop: int) -> None:
+        calls.append((start, stop))
+        add(self, start, stop)
+
+    monkeypatch.setattr(Geometry, "add", counted)
+    gp = GaussianProcess.from_data(hyper(20.0), wide, Y[:30])
+    found = search_slices(screen, gp, ACQUISITION, 600, np.random.default_rng(0))
+    assert calls == [(100, 600)]
+    assert screen.dtype == np.float32
+    z = screen.slices.z(0, 600)
+    assert np.array_equal(found.x[: 1000 - d], z[found.subspace])
+    assert np.array_equal(screen.geometry.z(np.arange(20)), z[screen.geometry.index[:20]])
+    value = float(ACQUISITION.value(*gp.posterior(found.x[None, :]))[0])
+    assert found.value == pytest.approx(value, rel=1e-9)

@@ -136,3 +136,8 @@ def spans(total: int, size: int) -> list[tuple[int, int]]:
         pieces = -(-pieces // _workers()) * _workers()
         size = -(-total // pieces)
     return [(i, min(i + size, total)) for i in range(0, total, size)]
+
+
+def shares(total: int, most: int) -> list[tuple[int, int]]:
+    """The same with as few pieces as keep all threads busy, of at most ``most`` each."""
+    return spans(total, max(1, min(most, -(-total // _workers()))))

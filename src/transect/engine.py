@@ -17,7 +17,8 @@ from ._clock import late
 from .acquisition import Acquisition
 from .climb import Climber, Meter, Pool
 from .gp import GaussianProcess
-from .screen import Screen, random_probes
+from .probes import random_probes
+from .screen import Screen
 from .subspace import Subspace
 from .view import View, Warped
 

@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._array import Array, like, namespace, to_host, zeros
-from ._threads import each_block, spans
+from ._threads import each_block, shares, spans
 from .gp import GaussianProcess
 from .subspace import Slices
 
 BLOCK = 1 << 19  # numbers in a block: 2 MiB of float32, about a core's cache
+ROWS = 1024  # rows of a block that is read once only: cuts cost, and no cache would help
 
 
 class Grid:
@@ -54,10 +55,13 @@ class Grid:
             grown[: self.rows, : self.columns] = self.data
             self._data = grown
 
-    def keep(self, rows: Any) -> None:
-        """Keep these rows only, in this order."""
-        self._data = self._data[rows, :]
-        self.rows = int(self._data.shape[0])
+    def keep(self, rows: Array) -> None:
+        """Keep these rows (k,) only, which ascend: each moves up within the same memory."""
+        count = int(rows.shape[0])
+        step = max(1, BLOCK // max(1, self.columns))
+        for i in range(0, count, step):
+            self.data[i : min(i + step, count), :] = self.data[rows[i : i + step], :]
+        self.rows = count
 
     def at(self, rows: Any) -> Array:
         """A copy of single rows (k, columns). (``take`` would copy the whole matrix first.)"""
@@ -85,7 +89,8 @@ class Geometry:
     multiplied by ``factor``: 1 and 1/ℓ² with one length-scale, 1/ℓ_i² and 1 with ARD.
     """
 
-    def __init__(self, slices: Slices, gp: GaussianProcess, dtype: Any) -> None:
+    def __init__(self, slices: Slices, gp: GaussianProcess, dtype: Any, memory: float) -> None:
+        """``memory``: bytes that the fixed parts of all slices will take, at most."""
         xp = namespace(gp.X)
         fixed = slices.D - slices.d
         weight = xp.ones_like(gp.X[0, :])
@@ -97,6 +102,8 @@ class Geometry:
         self.factor = 1.0
         self._weight = xp.astype(weight[slices.fixed], dtype)  # (D-d,)
         self._Z = Grid(gp.X, xp.float32, fixed)
+        if xp is np:  # elsewhere zeros take memory at once
+            self._Z.reserve(int(memory / (4 * max(1, fixed))), fixed)
         self._C = Grid(gp.X, dtype)
         self._X = Grid(gp.X, dtype, fixed)  # observations, times the weights
         self._z_norm = self._x_norm = self._weight[:0]
@@ -148,16 +155,23 @@ class Geometry:
             sq = self._z_norm[at][:, None] + x_norm - 2.0 * thin_product(Z, X.T)
             self._C.data[at, columns] = xp.clip(sq, 0.0, None)
 
+        count = rows.stop - rows.start
         size = BLOCK // (self._Z.columns + X.shape[0] + 1)
-        each_block(job, spans(rows.stop - rows.start, max(1, size)))
+        # In double precision Z is copied, and the copies should stay in the cache.
+        large = size < ROWS and self.dtype == self._Z.data.dtype
+        each_block(job, shares(count, ROWS) if large else spans(count, max(1, size)))
 
     def reserve(self, slices: int) -> None:
         """Make room for this many slices."""
         self._Z.reserve(slices, self._Z.columns)
         self._C.reserve(slices, self._C.columns)
 
+    def clear(self) -> None:
+        """Forget all slices; their memory stays."""
+        self.keep(np.arange(0))
+
     def keep(self, rows: NDArray[np.intp]) -> None:
-        """Keep these rows only."""
+        """Keep these rows only, which ascend."""
         xp = namespace(self._weight)
         at = like(self._weight, rows, xp.int64)
         self._Z.keep(at)

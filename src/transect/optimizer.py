@@ -200,9 +200,11 @@ class Optimizer:
         return replace(fresh, info={**step, **fresh.info})
 
     def _is_duplicate(self, u: Host) -> bool:
-        if not self._trials:
-            return False
-        return bool(np.any(np.max(np.abs(self._unit.data - u), axis=1) < DUPLICATE))
+        """Whether a trial is at u (D,), up to rounding, in every coordinate."""
+        # The first coordinate rules out nearly all trials, without a look at the D others.
+        near = np.abs(self._unit.data[:, 0] - u[0]) < DUPLICATE
+        close = self._unit.data[near]
+        return bool(np.any(np.max(np.abs(close - u), axis=1) < DUPLICATE))
 
     def _add(self, x: Host, info: Mapping[str, Any], u: Host | None = None) -> Trial:
         for array in (x, *info.values()):  # what was evaluated stays what was evaluated

@@ -26,6 +26,7 @@ from .acquisition import Acquisition
 from .climb import Pool
 from .geometry import BLOCK, Geometry, Grid, size_of, thin_product
 from .gp import VARIANCE_FLOOR, GaussianProcess
+from .probes import Single, all_corners, random_probes
 from .subspace import Slices
 
 CANDIDATES = 8192  # points the table aims at, spread over the slices
@@ -34,9 +35,9 @@ LEAST_PROBES = 4  # points tried on a slice even where only one is kept
 PORTION = 1e9  # multiplications between two glances at the clock
 SINGLE_FLOOR = 1e-6  # share of the prior variance that single precision can tell from 0
 SMALL = 500_000  # numbers up to which a table is in double precision
+LONG = 1000  # dimensions from which on the distances of a slice cost more than the rest
+AHEAD = 512  # slices whose distances are computed together then
 SHARP = 1e-2  # as is one of a model that leaves less than this share of variance at its data
-
-Single = NDArray[np.float32]
 
 
 class Screen:
@@ -118,6 +119,7 @@ class Screen:
             self.seen = self._first(self.seen, m)
         while self.seen < m and not (self.v.shape[0] and late(deadline)):
             stop = min(m, self.seen + min(max(1, room // 4), self._portion(gp.n)))
+            self._measure(stop, m)
             self._append_slices(gp, settled, stop, self._tries(m), acquisition, rng)
             if self.v.shape[0] > room:
                 self._prune(acquisition)
@@ -163,8 +165,12 @@ class Screen:
         dtype = _precision(gp, m * self.per_slice)
         changed = self.gp is None or dtype != self.dtype
         self.seen = self._first(0, m)
-        if changed or dropped or self.seen or not self.geometry.fits(gp):
-            self.geometry = Geometry(self.slices, gp, dtype)
+        if changed or not self.geometry.fits(gp):
+            # After a portion a quarter more slices may be there than there is room for.
+            self.geometry = Geometry(self.slices, gp, dtype, 1.25 * self.memory)
+            self.settled = 0
+        elif dropped or self.seen:
+            self.geometry.clear()
             self.settled = 0
         if changed:
             self.dtype, self.W = dtype, Grid(gp.X, dtype)
@@ -243,6 +249,16 @@ class Screen:
         self._sums = xp.concat(each_block(job, spans(count, max(1, BLOCK // (P * n)))))
         self.evaluations += count * P
 
+    def _measure(self, stop: int, m: int) -> None:
+        """Distances of the slices up to ``stop``; of more, up to m, where slices are long.
+
+        One matrix product for many slices is faster than several for a few each.
+        """
+        known = self.seen + len(self.geometry.index) - int(self.v.shape[0])
+        if stop > known:
+            ahead = AHEAD if self.slices.D >= LONG else 0
+            self.geometry.add(known, min(m, max(stop, known + ahead)))
+
     def _append_slices(
         self,
         gp: GaussianProcess,
@@ -255,9 +271,6 @@ class Screen:
         """Candidates on the slices up to ``stop``: the best ``per_slice`` of some tries."""
         xp = namespace(gp.X)
         start, have = self.seen, int(self.v.shape[0])
-        known = len(self.geometry.index) - have  # slices whose distances are there already
-        if stop - start > known:
-            self.geometry.add(start + known, stop)
         P, d = self.per_slice, self.slices.d
         probes, q = self._probes(gp, start, stop, tries, rng), tries  # (b, q, d)
         self.W.resize((have + stop - start) * P, gp.n)
@@ -291,7 +304,7 @@ class Screen:
         d = self.slices.d
         v = random_probes(rng, (stop - start, q, d))
         top = to_host(gp.y).argsort()[-2:]
-        spare = q - 1 - (2**d if _all_corners(q, d) else 0)  # the corners stay
+        spare = q - 1 - (2**d if all_corners(q, d) else 0)  # the corners stay
         good = to_host(gp.X[:, self.slices.free])[top][:spare]  # (≤ 2, d)
         v[:, 1 : 1 + len(good)] = good
         known = self._last_v[start:stop]
@@ -317,7 +330,8 @@ class Screen:
         keep = np.sort(order[: 3 * self._room() // 4])
         rows = (keep[:, None] * self.per_slice + np.arange(self.per_slice)).reshape(-1)
         at = like(self.v, rows, xp.int64)
-        self.geometry.keep(keep)
+        ahead = np.arange(self.v.shape[0], len(self.geometry.index))
+        self.geometry.keep(np.concatenate([keep, ahead]))
         self.W.keep(at)
         self.v = self.v[like(self.v, keep, xp.int64), ...]
         self._sums = self._sums[at, :]
@@ -366,30 +380,12 @@ class Screen:
 
 
 def _precision(gp: GaussianProcess, candidates: int) -> Any:
-    """Single precision for large tables of models that leave some variance.
+    """Single precision for tables that cost much and for models that leave some variance.
 
     Squared pivots of L are the variances of the observations given those before.
     """
     xp = namespace(gp.X)
     pivots = to_host(xp.linalg.diagonal(gp.L)) ** 2
     sharp = float(np.median(pivots)) < SHARP * gp.hyper.amplitude
-    return xp.float64 if sharp or candidates * gp.n <= SMALL else xp.float32
-
-
-def _all_corners(q: int, d: int) -> bool:
-    """Whether the corners of a slice are at most half of q points."""
-    return bool(2 ** (d + 1) <= q)
-
-
-def random_probes(rng: np.random.Generator, shape: tuple[int, ...]) -> Single:
-    """Points of [-1, 1]^d, (..., q, d): half uniform, half with coordinates at the ends.
-
-    Upper confidence bounds like to be there; all corners are tried where they are few.
-    """
-    v = rng.uniform(-1.0, 1.0, shape).astype(np.float32)
-    q, d = shape[-2:]
-    if _all_corners(q, d):
-        v[..., -(2**d) :, :] = 2.0 * ((np.arange(2**d)[:, None] >> np.arange(d)) & 1) - 1.0
-        return v
-    snap = (rng.random(shape) < 0.6) & (rng.random((*shape[:-1], 1)) < 0.5)
-    return np.where(snap, np.sign(v), v)
+    small = candidates * gp.n <= SMALL and gp.X.shape[1] < LONG
+    return xp.float64 if sharp or small else xp.float32
