@@ -187,3 +187,19 @@ def test_distances_of_long_slices_are_computed_together(monkeypatch: pytest.Monk
     assert np.array_equal(screen.geometry.z(np.arange(20)), z[screen.geometry.index[:20]])
     value = float(ACQUISITION.value(*gp.posterior(found.x[None, :]))[0])
     assert found.value == pytest.approx(value, rel=1e-9)
+
+
+def test_dropped_slices_leave_their_memory_to_later_ones() -> None:
+    """Tables that outgrow their memory many times over stay within the space they started with."""
+    screen = Screen(Slices(200, d, 1), memory=2e6)
+    wide = np.random.default_rng(2).uniform(-1.0, 1.0, (31, 200))
+    rng = np.random.default_rng(0)
+    for n in (30, 31):
+        gp = GaussianProcess.from_data(hyper(9.0), wide[:n], Y[:n])
+        screen.update(gp, n, 10000 + n, ACQUISITION, rng)
+        assert screen.geometry._Z.capacity * 4 * 197 <= 1.25 * 2e6
+        rows = np.arange(len(screen.geometry.index))
+        expected = np.concatenate([screen.slices.z(i, i + 1) for i in screen.geometry.index])
+        assert np.array_equal(screen.geometry.z(rows), expected)
+        sq = np.sum((expected[:, None, :] - wide[None, :n, : 200 - d]) ** 2, axis=2)
+        np.testing.assert_allclose(screen.geometry.sq_at(rows) * 81.0, sq, rtol=1e-4)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -614,3 +616,15 @@ def test_an_earlier_state_can_be_continued_in_another_way(seed: int) -> None:
         return strategy.suggest(first.state, following, np.random.default_rng(2)).info["ucb"]
 
     assert second(True) == pytest.approx(second(False), rel=1e-9)
+
+
+def test_ms_ucb_loads_what_it_needs_before_the_first_suggestion() -> None:
+    """The imports take longer than many suggestions, and none of them is in one."""
+    code = (
+        "import sys, transect\n"
+        "lazy = 'scipy.optimize' not in sys.modules\n"
+        "transect.Optimizer([(0, 1)] * 8, transect.MSUCB(d=2))\n"
+        "print(lazy, 'scipy.optimize' in sys.modules, 'scipy.linalg' in sys.modules)\n"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.split() == ["True", "True", "True"]

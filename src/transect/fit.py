@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ._array import Host, to_device, to_host
 from ._checks import positive_number
+from ._threads import quiet_blas
 from .gp import GaussianProcess, Hyperparameters
 from .kernels import KERNELS, Kernel, squared_distance
 from .likelihood import LogPosterior, Priors, dimension_scaled
@@ -28,6 +29,14 @@ NEGLIGIBLE = 1e-4  # a step that gains less log posterior than this ends a climb
 CHEAP = 2e4  # n² times length-scales up to which a first fit climbs from every start
 NEIGHBOURS = 4  # points next to a failed one that tell an accident from a region
 WILD_VALUE = 5.0  # a value this many standard deviations out makes the old fit void
+
+
+def load() -> None:
+    """Import what fits need: it takes longer than many suggestions, so not in the first one."""
+    import scipy.optimize  # noqa: F401
+
+    with quiet_blas():
+        pass
 
 
 @dataclass(frozen=True, eq=False)

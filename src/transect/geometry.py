@@ -36,6 +36,11 @@ class Grid:
         """The matrix (rows, columns), to read and to write into."""
         return self._data[: self.rows, : self.columns]
 
+    @property
+    def capacity(self) -> int:
+        """Rows there is room for."""
+        return int(self._data.shape[0])
+
     def resize(self, rows: int, columns: int) -> None:
         """Set the size; new entries are undefined, kept ones stay."""
         have_rows, have_columns = self._data.shape
@@ -107,6 +112,7 @@ class Geometry:
         self._C = Grid(gp.X, dtype)
         self._X = Grid(gp.X, dtype, fixed)  # observations, times the weights
         self._z_norm = self._x_norm = self._weight[:0]
+        self._place = np.arange(0)  # (slices,) rows of Z: those of dropped slices stay a while
 
     def fits(self, gp: GaussianProcess) -> bool:
         """Whether the table is right for these hyper-parameters, too: one length-scale."""
@@ -122,6 +128,7 @@ class Geometry:
         self._X.data[settled:, :] = fresh * self._weight
         self._x_norm = xp.concat([self._x_norm[:settled], (fresh * fresh) @ self._weight])
         self._C.resize(self._C.rows, gp.n)
+        self._close_gaps()
         if gp.n > settled:
             self._fill(slice(0, len(self.index)), slice(settled, gp.n))
 
@@ -129,33 +136,40 @@ class Geometry:
         """Rows for the slices start..stop-1."""
         xp = namespace(self._weight)
         have, more = len(self.index), stop - start
-        self._Z.resize(have + more, self._Z.columns)
+        if self._Z.rows + more > self._Z.capacity:
+            self._close_gaps()
+        end = self._Z.rows
+        self._Z.resize(end + more, self._Z.columns)
         self._C.resize(have + more, self._C.columns)
 
         def draw(span: tuple[int, int]) -> Array:
             z = self.slices.z(start + span[0], start + span[1])
-            self._Z.data[have + span[0] : have + span[1], :] = like(self._weight, z, xp.float32)
+            self._Z.data[end + span[0] : end + span[1], :] = like(self._weight, z, xp.float32)
             Z = like(self._weight, z)
             return (Z * Z) @ self._weight
 
         norms = each_block(draw, spans(more, max(1, BLOCK // max(1, self._Z.columns))))
         self._z_norm = xp.concat([self._z_norm, *norms])
         self.index = np.concatenate([self.index, np.arange(start, stop)])
+        self._place = np.concatenate([self._place, np.arange(end, end + more)])
         self._fill(slice(have, have + more), slice(0, self._C.columns))
 
     def _fill(self, rows: slice, columns: slice) -> None:
-        """|z - x|² = z² + x² - 2·z·x, in blocks of rows."""
+        """|z - x|² = z² + x² - 2·z·x, in blocks of rows, which must be together in Z."""
         xp = namespace(self._weight)
         X = self._X.data[columns, :]
         x_norm = self._x_norm[columns][None, :]
 
         def job(span: tuple[int, int]) -> None:
             at = slice(rows.start + span[0], rows.start + span[1])
-            Z = xp.astype(self._Z.data[at, :], self.dtype, copy=False)
+            Z = xp.astype(
+                self._Z.data[first + span[0] : first + span[1], :], self.dtype, copy=False
+            )
             sq = self._z_norm[at][:, None] + x_norm - 2.0 * thin_product(Z, X.T)
             self._C.data[at, columns] = xp.clip(sq, 0.0, None)
 
         count = rows.stop - rows.start
+        first = int(self._place[rows.start]) if count else 0
         size = BLOCK // (self._Z.columns + X.shape[0] + 1)
         # In double precision Z is copied, and the copies should stay in the cache.
         large = size < ROWS and self.dtype == self._Z.data.dtype
@@ -174,10 +188,15 @@ class Geometry:
         """Keep these rows only, which ascend."""
         xp = namespace(self._weight)
         at = like(self._weight, rows, xp.int64)
-        self._Z.keep(at)
         self._C.keep(at)
         self._z_norm = xp.take(self._z_norm, at)
-        self.index = self.index[rows]
+        self.index, self._place = self.index[rows], self._place[rows]
+
+    def _close_gaps(self) -> None:
+        """Move the fixed parts together; not at once, as others may be dropped soon."""
+        if len(self._place) < self._Z.rows:
+            self._Z.keep(like(self._weight, self._place, namespace(self._weight).int64))
+            self._place = np.arange(len(self._place))
 
     def sq(self, rows: slice, columns: slice = slice(None)) -> Array:
         """Squared length-scaled distances (rows, columns) in the fixed coordinates."""
@@ -191,7 +210,8 @@ class Geometry:
     def z(self, rows: NDArray[np.intp]) -> NDArray[np.float32]:
         """Fixed parts (k, D-d) of single rows (k,)."""
         xp = namespace(self._weight)
-        host: NDArray[np.float32] = to_host(self._Z.at(like(self._weight, rows, xp.int64)))
+        at = like(self._weight, self._place[rows], xp.int64)
+        host: NDArray[np.float32] = to_host(self._Z.at(at))
         return host
 
     def bytes_per_slice(self) -> int:

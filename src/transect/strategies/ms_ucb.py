@@ -10,7 +10,7 @@ import numpy as np
 from .._checks import positive_number, whole_number
 from ..acquisition import UCB
 from ..engine import search_slices, search_subspace
-from ..fit import Model, Surrogate
+from ..fit import Model, Surrogate, load
 from ..screen import Screen
 from ..subspace import Slices, Subspace
 from ..theory import corrected_beta, gp_ucb_beta, ms_ucb_beta, slice_count
@@ -80,6 +80,7 @@ class MSUCB:
         check_model(self.surrogate, self.beta, self.delta, kinds)
 
     def start(self, setting: Setting) -> _State:
+        load()
         d = free_coordinates(self.d, setting.D)
         order = None
         if self.permute:
