@@ -152,17 +152,18 @@ def test_a_grid_keeps_rows_in_the_memory_it_has() -> None:
 
 
 @pytest.mark.parametrize("budget", [None, 1000])
-def test_fixed_parts_are_never_moved_to_other_memory(budget: int | None) -> None:
-    """They are most of what there is: growing, pruning and refitting leave them in place."""
-    screen = Screen(Slices(D, d, 1), budget=budget)
+def test_tables_of_long_slices_are_never_moved(budget: int | None) -> None:
+    """Growing, pruning and refitting leave them in the memory they have."""
+    wide = np.random.default_rng(1).uniform(-1.0, 1.0, (36, 1000))
+    screen = Screen(Slices(1000, d, 1), budget=budget, evals=36)
     rng = np.random.default_rng(0)
     where = set()
-    for step, lengthscale in enumerate((2.0, 2.0, 1.0, 1.0, 3.0)):
+    for step, lengthscale in enumerate((20.0, 20.0, 19.0, 19.0, 21.0)):
         n = 30 + step
-        gp = GaussianProcess.from_data(hyper(lengthscale), X[:n], Y[:n])
-        screen.update(gp, n, 20000 + 300 * step, ACQUISITION, rng)
-        agrees(screen)
-        where.add(screen.geometry._Z._data.__array_interface__["data"])
+        gp = GaussianProcess.from_data(hyper(lengthscale), wide[:n], Y[:n])
+        screen.update(gp, n, 1000 + 300 * step, ACQUISITION, rng)
+        grids = (screen.geometry._Z, screen.geometry._C, screen.W)
+        where.add(tuple(grid._data.ctypes.data for grid in grids))
     assert len(where) == 1
 
 

@@ -174,19 +174,23 @@ def _two_loops(g: Array, S: Array, Y: Array, SY: Array, rho: Array, scale: Array
     xp = namespace(g)
     memory = S.shape[1]
     s_q = (S @ g[:, :, None])[:, :, 0]  # (s, memory), s_i·q with q = g at first
+    # The oldest places are empty for a while, and nothing comes of them.
+    places = xp.nonzero(xp.any(rho > 0.0, axis=0))[0]
+    used = int(places[-1]) + 1 if places.shape[0] else 0
+    nothing = [xp.zeros_like(scale)] * (memory - used)
     coefficients = []
-    for i in range(memory):  # newest first
+    for i in range(used):  # newest first
         c = rho[:, i] * s_q[:, i]
         s_q = s_q - c[:, None] * SY[:, :, i]  # q loses c·y_i
         coefficients.append(c)
-    q = g - (xp.stack(coefficients, axis=1)[:, None, :] @ Y)[:, 0, :]
+    q = g - (xp.stack(coefficients + nothing, axis=1)[:, None, :] @ Y)[:, 0, :]
     y_p = scale[:, None] * (Y @ q[:, :, None])[:, :, 0]  # y_i·p with p = scale·q at first
     steps = []
-    for i in reversed(range(memory)):
+    for i in reversed(range(used)):
         w = coefficients[i] - rho[:, i] * y_p[:, i]
         y_p = y_p + w[:, None] * SY[:, i, :]  # p gains w·s_i
         steps.append(w)
-    return scale[:, None] * q + (xp.stack(steps[::-1], axis=1)[:, None, :] @ S)[:, 0, :]
+    return scale[:, None] * q + (xp.stack(steps[::-1] + nothing, axis=1)[:, None, :] @ S)[:, 0, :]
 
 
 def _record(best_x: Array, best_f: Array, flight: _Flight) -> tuple[Array, Array]:

@@ -55,9 +55,10 @@ class Pool:
     def distinct(self) -> Pool:
         """Without the lower one of any two that met on their climbs; best first."""
         pool = self.best(len(self.row))
-        near = np.max(np.abs(pool.v[:, None, :] - pool.v[None, :, :]), axis=2) < SAME  # (k, k)
-        same = near & (pool.row[:, None] == pool.row[None, :])
-        return pool[np.flatnonzero(~np.any(np.tril(same, k=-1), axis=1))]
+        # Pairs on one subspace, the lower one first: few of all pairs.
+        low, high = np.nonzero(np.tril(pool.row[:, None] == pool.row[None, :], k=-1))
+        near = np.max(np.abs(pool.v[low] - pool.v[high]), axis=1, initial=0.0) < SAME
+        return pool[np.setdiff1d(np.arange(len(pool.row)), low[near])]
 
 
 class Meter:

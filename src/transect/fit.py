@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from ._array import Host, to_device, to_host
 from ._checks import positive_number
-from ._threads import quiet_blas
-from .gp import GaussianProcess, Hyperparameters
+from ._threads import each_block, quiet_blas, spans
+from .gp import BLOCK, GaussianProcess, Hyperparameters
 from .kernels import KERNELS, Kernel, squared_distance
 from .likelihood import LogPosterior, Priors, dimension_scaled
 
@@ -172,7 +172,9 @@ def _extend_distances(previous: Model | None, X: Host) -> Host:
     base = np.empty((len(X), len(X)))
     if previous is not None:
         base[:old, :old] = previous.base
-    fresh = squared_distance(X[old:], X)  # (k, n)
+    rows = spans(len(X), max(1, BLOCK // X.shape[1]))
+    parts = each_block(lambda at: squared_distance(X[old:], X[slice(*at)]), rows)
+    fresh = np.concatenate(parts, axis=1)  # (k, n)
     base[old:, :] = fresh
     base[:, old:] = fresh.T
     return base

@@ -20,6 +20,7 @@ from .gp import GaussianProcess
 from .subspace import Slices
 
 BLOCK = 1 << 19  # numbers in a block: 2 MiB of float32, about a core's cache
+LONG = 1000  # dimensions from which on the fixed parts of slices are most of the memory
 ROWS = 1024  # rows of a block that is read once only: cuts cost, and no cache would help
 
 
@@ -107,7 +108,7 @@ class Geometry:
         self.factor = 1.0
         self._weight = xp.astype(weight[slices.fixed], dtype)  # (D-d,)
         self._Z = Grid(gp.X, xp.float32, fixed)
-        if xp is np:  # elsewhere zeros take memory at once
+        if xp is np and slices.D >= LONG:  # elsewhere zeros take memory at once
             self._Z.reserve(int(memory / (4 * max(1, fixed))), fixed)
         self._C = Grid(gp.X, dtype)
         self._X = Grid(gp.X, dtype, fixed)  # observations, times the weights
@@ -175,10 +176,11 @@ class Geometry:
         large = size < ROWS and self.dtype == self._Z.data.dtype
         each_block(job, shares(count, ROWS) if large else spans(count, max(1, size)))
 
-    def reserve(self, slices: int) -> None:
-        """Make room for this many slices."""
+    def reserve(self, slices: int, columns: int) -> int:
+        """Make room for this many slices and observations; for how many slices there is."""
         self._Z.reserve(slices, self._Z.columns)
-        self._C.reserve(slices, self._C.columns)
+        self._C.reserve(self._Z.capacity, columns)
+        return self._Z.capacity
 
     def clear(self) -> None:
         """Forget all slices; their memory stays."""

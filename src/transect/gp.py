@@ -14,8 +14,10 @@ import math
 from dataclasses import dataclass, replace
 
 from ._array import Array, cholesky, inverse_lower, like, namespace
+from ._threads import each_block, spans
 from .kernels import Kernel, squared_distance
 
+BLOCK = 1 << 19  # numbers of X that a thread works on
 # Posterior variances below this share of the prior's are rounding error, not knowledge.
 VARIANCE_FLOOR = 1e-12
 
@@ -77,7 +79,9 @@ class GaussianProcess:
         """Squared length-scaled distances (p, n) of points (p, D) to the data."""
         xp = namespace(points)
         lengthscale = self.hyper.lengthscale
-        cross = (points / (lengthscale * lengthscale)) @ self.X.T
+        scaled = points / (lengthscale * lengthscale)
+        rows = spans(self.n, max(1, BLOCK // self.X.shape[1]))
+        cross = xp.concat(each_block(lambda at: scaled @ self.X[slice(*at), :].T, rows), axis=1)
         sq = _norm(points, lengthscale)[:, None] + self.norm[None, :] - 2.0 * cross
         return xp.clip(sq, 0.0, None)
 

@@ -93,8 +93,9 @@ class Optimizer:
         self._trials: list[Trial] = []
         self._told: list[int] = []  # trial ids in the order of their tells
         self._queue: list[Host] = []  # points to ask for first, in the user's units
-        self._unit = _Rows(self.box.D)  # all trials' points in [-1, 1], by id
-        self._told_unit = _Rows(self.box.D)  # the told ones, in that order: never copied
+        rows = min(max_evals or 16, 1024)
+        self._unit = _Rows(self.box.D, rows)  # all trials' points in [-1, 1], by id
+        self._told_unit = _Rows(self.box.D, rows)  # the told ones, in that order: never copied
 
     # --- the two calls ---------------------------------------------------------------
 
@@ -231,8 +232,9 @@ class Optimizer:
 class _Rows:
     """Rows (k, D) that grow by one at a time, without copying all of them each time."""
 
-    def __init__(self, columns: int) -> None:
-        self._data = np.empty((16, columns))
+    def __init__(self, columns: int, rows: int) -> None:
+        """``rows``: how many are expected."""
+        self._data = np.empty((rows, columns))
         self._count = 0
 
     @property

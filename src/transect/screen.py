@@ -24,7 +24,7 @@ from ._clock import late
 from ._threads import each_block, spans
 from .acquisition import Acquisition
 from .climb import Pool
-from .geometry import BLOCK, Geometry, Grid, size_of, thin_product
+from .geometry import BLOCK, LONG, Geometry, Grid, size_of, thin_product
 from .gp import VARIANCE_FLOOR, GaussianProcess
 from .probes import Single, all_corners, random_probes
 from .subspace import Slices
@@ -35,8 +35,8 @@ LEAST_PROBES = 4  # points tried on a slice even where only one is kept
 PORTION = 1e9  # multiplications between two glances at the clock
 SINGLE_FLOOR = 1e-6  # share of the prior variance that single precision can tell from 0
 SMALL = 500_000  # numbers up to which a table is in double precision
-LONG = 1000  # dimensions from which on the distances of a slice cost more than the rest
-AHEAD = 512  # slices whose distances are computed together then
+AHEAD = 512  # slices whose distances are computed together where they are long
+COLUMNS = 512  # observations, at most, that long slices' tables have room for in advance
 SHARP = 1e-2  # as is one of a model that leaves less than this share of variance at its data
 
 
@@ -47,9 +47,13 @@ class Screen:
     d), whose rows in W and in the sums start at s·per_slice.
     """
 
-    def __init__(self, slices: Slices, memory: float = 1e9, budget: int | None = None) -> None:
-        """``memory``: bytes the tables may take; ``budget``: acquisition evaluations a search."""
-        self.slices, self.memory, self.budget = slices, memory, budget
+    def __init__(
+        self, slices: Slices, memory: float = 1e9, budget: int | None = None, evals: int = 0
+    ) -> None:
+        """``memory``: bytes the tables may take; ``budget``: acquisition evaluations a search;
+        ``evals``: observations there will be, where that is known.
+        """
+        self.slices, self.memory, self.budget, self.evals = slices, memory, budget, evals
         # Half of a budget is for the screen: as much for old candidates as for new slices.
         self.candidates = CANDIDATES if budget is None else min(CANDIDATES, budget // 4)
         self._forget()
@@ -113,8 +117,9 @@ class Screen:
         self.looked = int(self.v.shape[0])
         room = self._room()
         if rebuild:
-            self.geometry.reserve(min(m, room))
-            self.W.reserve(min(m, room) * self.per_slice, gp.n)
+            columns = max(gp.n, min(self.evals, COLUMNS) if self.slices.D >= LONG else 0)
+            there = self.geometry.reserve(min(m, room), columns)
+            self.W.reserve(max(there, min(m, room) * self.per_slice), columns)
         else:
             self.seen = self._first(self.seen, m)
         while self.seen < m and not (self.v.shape[0] and late(deadline)):

@@ -86,7 +86,8 @@ class MSUCB:
         if self.permute:
             order = own_generator(setting).permutation(setting.D)
         slices = Slices(setting.D, d, setting.seed, order)
-        return _State(setting, d, 0, Screen(slices, budget=setting.suggest_evals), None)
+        screen = Screen(slices, budget=setting.suggest_evals, evals=setting.max_evals or 0)
+        return _State(setting, d, 0, screen, None)
 
     def suggest(
         self,
