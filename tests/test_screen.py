@@ -204,3 +204,19 @@ def test_dropped_slices_leave_their_memory_to_later_ones() -> None:
         assert np.array_equal(screen.geometry.z(rows), expected)
         sq = np.sum((expected[:, None, :] - wide[None, :n, : 200 - d]) ** 2, axis=2)
         np.testing.assert_allclose(screen.geometry.sq_at(rows) * 81.0, sq, rtol=1e-4)
+
+
+def test_slices_measured_before_a_deadline_and_passed_over_after_it_are_dropped() -> None:
+    wide = np.random.default_rng(1).uniform(-1.0, 1.0, (30, 1000))
+    screen = Screen(Slices(1000, d, 1), budget=1000)
+    rng = np.random.default_rng(0)
+    gp = GaussianProcess.from_data(hyper(20.0), wide, Y[:30])
+    screen.update(gp, 30, 400, ACQUISITION, rng, deadline=0.0)
+    early = screen.seen
+    assert early < len(screen.geometry.index) == 400  # distances are there for all of them
+    screen.update(gp, 30, 5000, ACQUISITION, rng)
+    index = screen.geometry.index
+    assert len(index) == screen.v.shape[0]
+    assert np.all((index < early) | (index >= 4500))
+    assert screen.seen == 5000
+    assert np.any(index > 4900)

@@ -120,8 +120,9 @@ class Screen:
             columns = max(gp.n, min(self.evals, COLUMNS) if self.slices.D >= LONG else 0)
             there = self.geometry.reserve(min(m, room), columns)
             self.W.reserve(max(there, min(m, room) * self.per_slice), columns)
-        else:
-            self.seen = self._first(self.seen, m)
+        elif (first := self._first(self.seen, m)) > self.seen:
+            self.geometry.keep(np.arange(self.looked))  # not those that are passed over
+            self.seen = first
         while self.seen < m and not (self.v.shape[0] and late(deadline)):
             stop = min(m, self.seen + min(max(1, room // 4), self._portion(gp.n)))
             self._measure(stop, m)
