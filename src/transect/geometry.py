@@ -173,7 +173,7 @@ class Geometry:
         first = int(self._place[rows.start]) if count else 0
         size = BLOCK // (self._Z.columns + X.shape[0] + 1)
         # In double precision Z is copied, and the copies should stay in the cache.
-        large = size < ROWS and self.dtype == self._Z.data.dtype
+        large = self.slices.D >= LONG and self.dtype == self._Z.data.dtype
         each_block(job, shares(count, ROWS) if large else spans(count, max(1, size)))
 
     def reserve(self, slices: int, columns: int) -> int:
