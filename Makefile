@@ -5,7 +5,7 @@ CORE := .venv/.ready
 TORCH := .venv-torch/.ready
 PIP := -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-torch lint bench-engine bench-suggestions format clean
+.PHONY: demo test test-torch lint bench-engine bench-suggestions bench-learning format clean
 
 demo: $(CORE)  ## minimise a 100-dimensional problem and draw the run
 	.venv/bin/transect demo --out demo.png
@@ -27,6 +27,9 @@ bench-engine: $(TORCH)  ## speed beside BoTorch; prints one JSON object
 
 bench-suggestions: $(TORCH)  ## time of a suggestion beside BoTorch, Optuna and pycma; prints a table
 	@.venv-torch/bin/python benchmarks/suggestions.py
+
+bench-learning: $(TORCH)  ## the learning tasks and MS-UCB in 5001 dimensions; prints one JSON object
+	@.venv-torch/bin/python benchmarks/learning.py
 
 format: $(CORE)
 	.venv/bin/ruff check --fix .

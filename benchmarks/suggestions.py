@@ -129,6 +129,7 @@ def main() -> None:
         f = ackley(D, shift_seed=0)
         X = np.random.default_rng(0).uniform(-1.0, 1.0, (n, D))
         for line in ALGORITHMS:
+            assert line.strategy is not None
             asks = ours(line.strategy(D), f, n)
             rows.setdefault(line.title, []).append(median(asks, 4 * repeats))
         for name, peer in (

@@ -16,7 +16,8 @@ from transect.cli import main
 from transect.experiments import command
 from transect.experiments.figures import FIGURES, MSUCBBeta
 from transect.experiments.pack import unpack
-from transect.experiments.task import suggest_evals
+from transect.experiments.store import Store
+from transect.experiments.task import Task, suggest_evals
 from transect.theory import ms_ucb_beta
 
 SMALL = ["fig1", "--repeats", "2", "--evals", "21", "--workers", "1"]
@@ -42,13 +43,15 @@ def test_labels_are_letters_digits_and_dashes() -> None:
     for figure in FIGURES.values():
         labels = [line.label for line in figure.lines]
         labels += [panel.problem.label for panel in figure.panels]
-        assert all(re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", label) for label in labels)
+        assert all(re.fullmatch("[A-Za-z0-9]+(-[A-Za-z0-9]+)*", label) for label in labels)
+        assert len({label.lower() for label in labels}) == len(labels)  # for disks without case
 
 
 def test_all_have_the_same_budget_but_those_without_any() -> None:
+    """References suggest nothing, so they have none."""
     for figure in FIGURES.values():
         for task in figure.tasks(repeats=1):
-            unlimited = task.label.endswith("-all")
+            unlimited = task.label.endswith("-all") or task.strategy is None
             expected = None if unlimited else suggest_evals(task.problem.D)
             assert task.suggest_evals == expected
 
@@ -64,6 +67,7 @@ def test_figure_one_has_all_of_the_papers_runs() -> None:
 
 def test_the_ablations_beta_is_that_of_ms_ucb() -> None:
     (line,) = (line for line in FIGURES["fig1"].lines if line.label == "gp-ucb-ms-beta")
+    assert line.strategy is not None
     assert "beta=MSUCBBeta(D=50, d=5)" in repr(line.strategy(50))
     assert MSUCBBeta(50, 5)(7) == ms_ucb_beta(7, 50, 5)
 
@@ -106,14 +110,17 @@ def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run", "fig9"], "no figure 'fig9' here; there are fig1, fig2, fig3"),
-        (["plot", "fig9"], "no figure 'fig9' here; there are fig1, fig2, fig3"),
+        (["run", "fig9"], "no figure 'fig9' here; there are fig1, fig2, fig3, fig4, fig5"),
+        (["plot", "fig9"], "no figure 'fig9' here; there are fig1, fig2, fig3, fig4, fig5"),
         (["run", "fig3", "--strategies", "x"], "ms-ucb-d1, ms-ucb-d2, ms-ucb, ms-ucb-d10"),
         (["run", "fig3", "--problems", "x"], "hyper-ellipsoid, ackley, hyper-ellipsoid-100"),
         (["run", "fig1", "--repeats", "0"], "--repeats must be an integer of at least 1"),
         (["run", "fig1", "--evals", "20"], "--evals must be an integer of at least 21"),
         (["run", "fig1", "--workers", "0"], "workers must be an integer of at least 1"),
-        (["claims", "--results", "none"], "none has no results of 200 evaluations"),
+        (["claims", "--results", "none"], "none has no results of "),
+        (["medians", "fig1", "--results", "none"], "none has no results of 200 evaluations"),
+        (["medians", "fig5", "--results", "none"], "none has no results of 300 evaluations"),
+        (["plot", "fig4", "--evals", "50"], "results-50 has no results of 50 evaluations"),
         (["pack", "file.npz", "--quick"], "results-quick has no results of 60 evaluations"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -130,6 +137,29 @@ def test_bad_input_is_named_in_one_line(
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("size", [[], ["--quick"], ["--evals", "200"], ["--evals", "300"]])
+@pytest.mark.parametrize("figure", FIGURES)
+def test_the_same_size_means_the_same_folder(
+    figure: str,
+    size: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What a figure's run has kept is where the commands on all figures look for it."""
+    kept: list[Path] = []
+
+    def recorded(tasks: list[Task], store: Store, *_: object) -> dict[str, str]:
+        kept.append(store.folder)
+        return {}
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(command, "run_all", recorded)
+    assert main(["bench", "run", figure, *size]) == 0
+    assert main(["bench", "costs", *size]) == 2
+    assert f"transect: {kept[0]} has no results" in capsys.readouterr().err
 
 
 def test_a_file_that_is_no_packed_table_is_named(

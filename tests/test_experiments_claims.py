@@ -11,17 +11,9 @@ import numpy as np
 import pytest
 from scipy.stats import wilcoxon
 
-from transect.experiments.claims import Finding, Outcome, Verdict, judge, markdown, short
-from transect.experiments.claims_text import (
-    CENTRE,
-    CLAIMS,
-    MS,
-    Claim,
-    Lower,
-    Part,
-    Reason,
-    Slower,
-)
+from transect.experiments import claims_learning, claims_text
+from transect.experiments.claims import CLAIMS, Finding, Outcome, Verdict, judge, markdown, short
+from transect.experiments.claims_text import CENTRE, MS, Claim, Lower, Part, Reason, Slower
 from transect.experiments.figures import FIGURES
 from transect.experiments.statistics import by_seed, compare, holm, oracle_floor
 from transect.experiments.table import FLOOR, Cell, Table, log_regret
@@ -312,7 +304,7 @@ def cells_of(part: Part) -> set[tuple[ProblemSpec, str]]:
 
 
 def test_every_claim_is_judged_on_the_papers_and_the_shifted_problems() -> None:
-    for claim in CLAIMS:
+    for claim in claims_text.CLAIMS:
         assert {"paper", "shifted"} <= set(claim.cases)
         for part in claim.cases["paper"]:
             assert not part.problem.shifted
@@ -320,12 +312,53 @@ def test_every_claim_is_judged_on_the_papers_and_the_shifted_problems() -> None:
             assert part.problem.shifted
 
 
+def test_claims_on_learning_are_judged_on_the_papers_networks_and_on_stand_in_data() -> None:
+    versions = {4: {"paper"}, 5: {"stand-in data"}}
+    for claim in claims_learning.CLAIMS:
+        assert set(claim.cases) == versions[claim.figure]
+    assert {claim.figure for claim in CLAIMS} == {1, 2, 3, 4, 5}
+    assert len({claim.name for claim in CLAIMS}) == len(CLAIMS)
+
+
 def test_a_table_in_which_ms_ucb_wins() -> None:
-    verdicts = judge(everywhere({MS: 0.0}))
+    verdicts = judge(everywhere({MS: 0.0, claims_learning.MS: 0.0}))
     best = [v for v in verdicts if v.claim.name.startswith("MS-UCB is best on")]
-    assert len(best) == 3 * 2 + 4  # Camelback: four versions
+    early = [v for v in best if v.claim.figure == 1]
+    assert len(early) == 3 * 2 + 4  # Camelback: four versions
     assert {v.outcome for v in best} == {HOLDS}
-    assert {len(v.findings) for v in best} == {18, 6}
+    assert {len(v.findings) for v in early} == {18, 6}
+    late = {v.claim.figure: v for v in best if v.claim.figure != 1}
+    assert len(best) == len(early) + len(late)
+    assert {figure: len(v.findings) for figure, v in late.items()} == {4: 2 * 4, 5: 4 * 4}
+
+
+@pytest.mark.parametrize("winner", ["hesbo-d10", "line-bo"])
+def test_a_table_in_which_ms_ucb_does_not_win_at_learning(winner: str) -> None:
+    """Judged from the table alone: no data set is loaded."""
+    verdicts = judge(everywhere({winner: 0.0}))
+    best = [v for v in verdicts if v.claim.name.startswith("MS-UCB is best on")]
+    late = {v.claim.figure: v for v in best if v.claim.figure > 3}
+    assert {figure: v.outcome for figure, v in late.items()} == {4: FAILS, 5: FAILS}
+    assert all("draws all others at random" in v.reason for v in late.values())
+    poor = next(v for v in verdicts if v.claim.name.endswith("are poor on the ramp loss"))
+    assert poor.outcome is FAILS
+    assert len(poor.findings) == 3 * 4
+
+
+def test_figures_four_and_five_are_families_of_tests_of_their_own() -> None:
+    """Their corrections do not depend on each other, nor on Figures 1 to 3."""
+    table = everywhere({claims_learning.MS: 0.9})
+    whole = {v.claim.name: v for v in judge(table)}
+    for figure in (4, 5):
+        alone = judge(table, [claim for claim in CLAIMS if claim.figure == figure])
+        for verdict in alone:
+            pairs = zip(verdict.findings, whole[verdict.claim.name].findings, strict=True)
+            assert all(one.p == other.p for one, other in pairs)
+    early = judge(table, claims_text.CLAIMS)
+    assert [v.findings for v in early] == [v.findings for v in judge(table)][: len(early)]
+    lone = judge(table, [claim for claim in CLAIMS if claim.figure == 1])
+    p_of = {finding.part: finding.p for v in early for finding in v.findings}
+    assert any(f.p < p_of[f.part] for v in lone for f in v.findings)
 
 
 def test_poor_strategies_are_found_poor() -> None:

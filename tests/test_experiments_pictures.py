@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from transect._array import Host
-from transect.experiments.figures import FIGURES, Figure
+from transect.experiments.figures import FIGURES, Figure, Kind
 from transect.experiments.pictures import COLOURS, average_curve, best_curve, draw
 from transect.experiments.table import Cell, Table
 from transect.experiments.task import N_INIT
@@ -20,11 +20,27 @@ def cell(regret: Host) -> Cell:
 
 
 def results(figure: Figure, share: float = 1.0) -> Table:
-    """Falling regrets for that share of the cells of a figure."""
+    """Falling regrets for that share of the cells of a figure; references have one value."""
     rng = np.random.default_rng(0)
-    keys = [(panel.problem.label, line.label) for panel in figure.panels for line in figure.lines]
-    kept = [key for key in keys if rng.random() < share]
-    return Table({key: cell(10.0 ** -rng.exponential(1.0, (3, 40)).cumsum(axis=1)) for key in kept})
+    pairs = [(panel, line) for panel in figure.panels for line in figure.lines]
+    kept = [pair for pair in pairs if rng.random() < share]
+    return Table(
+        {
+            (panel.problem.label, line.label): cell(
+                10.0 ** -rng.exponential(1.0, (3, 40 if line.strategy else 1)).cumsum(axis=1)
+            )
+            for panel, line in kept
+        }
+    )
+
+
+def test_what_grids_show() -> None:
+    """Regrets where a least value is known, losses elsewhere."""
+    kinds = {name: [g.kind for g in (*f.grids, *f.quick)] for name, f in FIGURES.items()}
+    for name in ("fig1", "fig2", "fig3"):
+        assert set(kinds[name]) == {Kind.REGRET}
+    assert kinds["fig4"] == [Kind.LOSS] * 2
+    assert kinds["fig5"] == [Kind.LOSS, Kind.FINAL, Kind.LOSS, Kind.LOSS, Kind.FINAL]
 
 
 def test_best_curve_falls_and_has_a_floor() -> None:
@@ -40,22 +56,29 @@ def test_average_curve_by_hand() -> None:
 
 def test_every_line_has_its_colour_and_none_meets_its_double() -> None:
     for figure in FIGURES.values():
-        for grid in figure.grids:
+        for grid in (*figure.grids, *figure.quick):
             labels = {line.label.removesuffix("-all") for line in grid.lines}
             shared = {"gp-ucb-ms-beta"} & labels  # dashed, beside GP-UCB
             assert len({COLOURS[label] for label in labels}) == len(labels) - len(shared)
 
 
+SUFFIXES = {
+    Kind.REGRET: ("", "-each", "-cumulative"),
+    Kind.LOSS: ("", "-each"),
+    Kind.FINAL: ("",),
+}
+
+
 @pytest.mark.parametrize("name", FIGURES)
-def test_three_pictures_of_every_grid(name: str, tmp_path: Path) -> None:
+def test_every_picture_of_every_grid(name: str, tmp_path: Path) -> None:
+    """Three of regrets, two of losses, one of what was reached."""
     figure = FIGURES[name]
+    grids = (*figure.grids, *figure.quick)
     paths = draw(figure, results(figure), tmp_path / "new")
-    assert len(paths) == 3 * len(figure.grids)
-    assert [path.name for path in paths[:3]] == [
-        f"{name}-paper.png",
-        f"{name}-paper-each.png",
-        f"{name}-paper-cumulative.png",
+    assert [path.name for path in paths] == [
+        f"{name}-{grid.name}{suffix}.png" for grid in grids for suffix in SUFFIXES[grid.kind]
     ]
+    assert len(set(paths)) == len(paths)
     for path in paths:
         assert path.read_bytes().startswith(b"\x89PNG")
         assert 5_000 < path.stat().st_size < 300_000

@@ -361,6 +361,6 @@ def test_a_vector_of_the_wrong_length_is_refused(u: Any) -> None:
 
 
 def test_registry_has_every_problem_under_its_own_name() -> None:
-    assert list(BY_NAME) == [*FULL, *EMBEDDED, "rover", "mopta08"]
+    assert list(BY_NAME) == [*FULL, *EMBEDDED, "rover", "mopta08", "network", "ramp"]
     for name in (*FULL, *EMBEDDED):
         assert make(name, 6).name == name

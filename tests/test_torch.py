@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import math
+import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from helpers import make_data, make_hyper
-from transect import GPUCB, MSUCB, Optimizer
+from transect import GPUCB, MSUCB, Optimizer, RandomSearch
 from transect._array import Array, Host, to_device, to_host
 from transect.acquisition import UCB, Acquisition, LogEI
 from transect.embedding import Clipped, Psi
 from transect.engine import search_box, search_slices, search_subspace
+from transect.experiments.runner import run_all
+from transect.experiments.store import Store
+from transect.experiments.task import ProblemSpec, Task
+from transect.experiments.task import run as done_here
 from transect.fit import Surrogate, _on_device, _pack
 from transect.gp import GaussianProcess, Hyperparameters
 from transect.kernels import KERNELS
 from transect.likelihood import LogPosterior, dimension_scaled
+from transect.problems import make
 from transect.screen import Screen
 from transect.subspace import Slices, Subspace
 from transect.view import View, Warp, Warped
@@ -365,3 +372,43 @@ def run(strategy: MSUCB | GPUCB, device: str | None) -> Optimizer:
         value = float(np.sum((trial.x - 0.5) ** 2))
         optimizer.tell(trial, math.nan if i == 5 else value)
     return optimizer
+
+
+# --- networks trained side by side --------------------------------------------------------
+
+
+@pytest.mark.parametrize("D", [20, 100])
+def test_networks_on_tensors_have_the_same_losses(D: int) -> None:
+    """For the same draws, one by one and together; also where all weights are trained."""
+    numpy, tensors = (make("network", D, data="digits", device=on) for on in (None, "cpu"))
+    W2, draws = points(3, D), [(0, 1), (4, 2), (0, 3)]
+    losses: Any = [problem.objective for problem in (numpy, tensors)]
+    expected = losses[0].together(W2, draws)
+    np.testing.assert_allclose(losses[1].together(W2, draws), expected, rtol=1e-5)
+    np.testing.assert_allclose(losses[1].together(W2[1:2], draws[1:2]), expected[1:2], rtol=1e-5)
+    assert tensors(W2[0]) == pytest.approx(numpy(W2[0]), rel=1e-5)
+    reference = numpy.references["all-adam"](2)
+    assert tensors.references["all-adam"](2) == pytest.approx(reference, rel=1e-5)
+    assert isinstance(losses[1]._networks.theta, type(to_device(W2, "cpu")))
+
+
+def test_a_problem_on_a_device_can_be_pickled() -> None:
+    """Tensors stay behind; the copy makes its own."""
+    problem = make("network", 20, data="digits", device="cpu")
+    u = points(1, 20)[0]
+    problem(u)
+    copy = pickle.loads(pickle.dumps(problem))
+    assert copy(u) == problem(u)
+
+
+def test_runs_on_a_device_are_those_without(tmp_path: Path) -> None:
+    """Random search, as Figure 4 has it: two runs at once and their reference."""
+    spec = ProblemSpec("network", 20, data="digits")
+    tasks = [Task("random", RandomSearch(), spec, seed, evals=4) for seed in range(2)]
+    tasks.append(Task("all-adam", None, spec, 0, evals=1))
+    store = Store(tmp_path)
+    assert run_all(tasks, store, workers=2, device="cpu", progress=False) == {}
+    for task in tasks:
+        result = store.load(task)
+        assert result is not None
+        np.testing.assert_allclose(result.values, done_here(task).values, rtol=1e-6)

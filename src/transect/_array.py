@@ -8,6 +8,7 @@ is the only place where data moves between host and device.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -26,7 +27,7 @@ def namespace(array: Array) -> Any:
     return array_api_compat.array_namespace(array)
 
 
-def to_device(array: Host, device: Any | None) -> Array:
+def to_device(array: NDArray[Any], device: Any | None) -> Array:
     """Copy a host array to ``device`` (a torch device or its name); None keeps NumPy."""
     if device is None:
         return array
@@ -57,6 +58,29 @@ def zeros(template: Array, shape: tuple[int, ...], dtype: Any = None) -> Array:
     xp = namespace(template)
     on = {} if xp is np else {"device": template.device}
     return xp.zeros(shape, dtype=template.dtype if dtype is None else dtype, **on)
+
+
+def replayed(step: Callable[[], None], array: Array) -> Callable[[], None]:
+    """``step`` itself, or, where ``array`` is on a GPU, a replay of the launches it makes.
+
+    It is run a few times first, and must not change where its arrays are. Many small
+    launches cost more than the work in them; a replay starts all of them at a stroke.
+    """
+    if not getattr(array, "is_cuda", False):
+        return step
+    import torch
+
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):  # libraries set themselves up, which cannot be recorded
+        for _ in range(3):
+            step()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    replay: Callable[[], None] = graph.replay
+    return replay
 
 
 def cholesky(K: Array) -> Array | None:

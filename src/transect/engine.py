@@ -152,10 +152,12 @@ def _moved(climber: Climber, pool: Pool) -> Pool:
     k, d = pool.v.shape
     lower, upper = to_host(climber.lower), to_host(climber.upper)
     places = lower[:, None] + np.array(GRID) * (upper - lower)[:, None]  # (d, places)
-    v = np.repeat(pool.v[:, None, :], d * len(GRID), axis=1).reshape(k, d, len(GRID), d)
-    i = np.arange(d)
-    v[:, i, :, i] = places[:, None, :]
-    return climber.look(np.repeat(pool.row, d * len(GRID)), v.reshape(-1, d))
+    # Only as many as will be looked at: all would be k·d² numbers, gigabytes in 5000 dimensions.
+    count = int(min(k * d * len(GRID), climber.meter.left))
+    member, i, place = np.unravel_index(np.arange(count), (k, d, len(GRID)))
+    v = pool.v[member]
+    v[np.arange(count), i] = places[i, place]
+    return climber.look(pool.row[member], v)
 
 
 def search_subspace(

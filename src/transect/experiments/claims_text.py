@@ -23,7 +23,14 @@ MS, GP, DROPOUT, LINE, SRE = "ms-ucb", "gp-ucb", "dropout-ucb", "line-bo", "sre"
 EMBEDDINGS = (SRE, "rembo", "hesbo")
 BASELINES = (GP, DROPOUT, LINE, *EMBEDDINGS)
 
-PARAGRAPHS = {1: "On Scalability", 2: "On the number of subspaces", 3: "On subspace dimension d"}
+PARAGRAPHS = {
+    1: "On Scalability",
+    2: "On the number of subspaces",
+    3: "On subspace dimension d",
+    4: "Neural Network Parameter Search",
+    5: "Learning Classification Model with Ramp Loss",
+}
+FAMILIES = {1: "1 to 3", 2: "1 to 3", 3: "1 to 3", 4: "4", 5: "5"}  # of tests, by figure
 
 
 @dataclass(frozen=True)

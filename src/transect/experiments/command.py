@@ -11,13 +11,13 @@ from typing import Any
 
 from .._checks import whole_number
 from .._threads import cores
-from .figures import EVALS, FIGURES, LINES, QUICK_EVALS, QUICK_REPEATS, REPEATS
+from .figures import FIGURES, LINES, QUICK_EVALS, QUICK_REPEATS
 from .pack import pack, unpack
 from .runner import run_all
 from .store import Store
 from .summaries import costs, medians
 from .table import Table
-from .task import N_INIT, Task
+from .task import MOST_EVALS, N_INIT, Task
 
 
 def add_bench(commands: Any) -> None:
@@ -33,7 +33,12 @@ def add_bench(commands: Any) -> None:
     _add_size(verb)
     verb.add_argument("--strategies", metavar="A,B", help="only these (see bench list)")
     verb.add_argument("--problems", metavar="X,Y", help="only these (see bench list)")
-    verb.add_argument("--workers", type=int, default=cores(), help="processes (default: all cores)")
+    verb.add_argument(
+        "--workers", type=int, help="processes (default: one a core, four with --device)"
+    )
+    verb.add_argument(
+        "--device", help="a torch device, such as cuda, on which networks are trained together"
+    )
     verb.add_argument(
         "--dask", metavar="ADDRESS", help="run on this scheduler's cluster, a thread each"
     )
@@ -69,12 +74,12 @@ def add_bench(commands: Any) -> None:
 
 
 def _add_size(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("--repeats", type=int, help=f"seeds (default {REPEATS})")
-    verb.add_argument("--evals", type=int, help=f"evaluations a run (default {EVALS})")
+    verb.add_argument("--repeats", type=int, help="seeds (default: the figure's)")
+    verb.add_argument("--evals", type=int, help="evaluations a run (default: the figure's)")
     verb.add_argument(
         "--quick",
         action="store_true",
-        help=f"{QUICK_REPEATS} seeds, {QUICK_EVALS} evaluations, only the fewest dimensions",
+        help=f"{QUICK_REPEATS} seeds, {QUICK_EVALS} evaluations, only small problems",
     )
 
 
@@ -92,10 +97,12 @@ def _list(arguments: argparse.Namespace) -> int:
         print(f"  {figure.name:<16} {figure.title}: {full} runs, {quick} with --quick")
     print("strategies")
     for label, line in LINES.items():
-        print(f"  {label:<16} {line.title}" + ("" if line.limited else ", no limit"))
+        remark = ", a reference" if line.strategy is None else "" if line.limited else ", no limit"
+        print(f"  {label:<16} {line.title}{remark}")
     tasks = _tasks(FIGURES)
     print("problems")
-    problems = " ".join(dict.fromkeys(task.problem.label for task in tasks))
+    small = _tasks(FIGURES, None, None, True)
+    problems = " ".join(dict.fromkeys(task.problem.label for task in (*tasks, *small)))
     print(textwrap.indent(textwrap.fill(problems, 90, break_on_hyphens=False), "  "))
     print(f"{len(tasks)} runs in all; figures share some of theirs")
     return 0
@@ -105,10 +112,14 @@ def _run(arguments: argparse.Namespace) -> int:
     tasks = _chosen(_sized(arguments.figures, arguments), arguments)
     folder = arguments.out or _default_folder(arguments)
     print(
-        f"{len(tasks)} runs of {tasks[0].evals} evaluations, {N_INIT} of them initial; "
-        "acquisition evaluations a suggestion: max(1000, 30·D) for all, no limit for …-all"
+        f"{len(tasks)} runs of {max(task.evals for task in tasks)} evaluations, {N_INIT} of them "
+        f"initial; acquisition evaluations a suggestion: 30·D, at least 1000 and at most "
+        f"{MOST_EVALS}, for all; no limit for …-all"
     )
-    failed = run_all(tasks, Store(folder), arguments.workers, arguments.dask)
+    workers = arguments.workers
+    if workers is None:
+        workers = cores() * (4 if arguments.device else 1)
+    failed = run_all(tasks, Store(folder), workers, arguments.dask, arguments.device)
     if failed:
         print(
             f"transect: {len(failed)} of {len(tasks)} runs failed; the same command tries them "
@@ -170,10 +181,10 @@ def _table(figures: Collection[str], arguments: argparse.Namespace) -> Table:
             raise ValueError("--quick, --repeats and --evals choose from a folder, not a file")
         return unpack(source)
     table = Store(source).table(tasks)
-    if not table.cells:
+    if not any((task.problem.label, task.label) in table.cells for task in tasks if task.strategy):
         raise ValueError(
-            f"{source} has no results of {tasks[0].evals} evaluations; say --quick, --evals and "
-            "--repeats as for 'bench run', and --results for another place"
+            f"{source} has no results of {max(task.evals for task in tasks)} evaluations; say "
+            "--quick, --evals and --repeats as for 'bench run', and --results for another place"
         )
     return table
 
@@ -181,8 +192,7 @@ def _table(figures: Collection[str], arguments: argparse.Namespace) -> Table:
 def _default_folder(arguments: argparse.Namespace) -> Path:
     # apart: a run finds results of other settings in its way, and sets them aside
     name = "results-quick" if arguments.quick else "results"
-    usual = arguments.evals in (None, QUICK_EVALS if arguments.quick else EVALS)
-    return Path(name if usual else f"{name}-{arguments.evals}")
+    return Path(name if arguments.evals is None else f"{name}-{arguments.evals}")
 
 
 def _sized(figures: Collection[str], arguments: argparse.Namespace) -> list[Task]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 
 from ..strategies import (
     GPUCB,
@@ -30,14 +31,19 @@ DIMENSIONS = (20, 50, 100)
 
 @dataclass(frozen=True)
 class Line:
-    """One strategy: its label, how a legend calls it, and what it is in D dimensions."""
+    """One strategy: its label, how a legend calls it, and what it is in D dimensions.
+
+    One without a strategy is a reference of the problem's, its label the reference's name.
+    """
 
     label: str
     title: str
-    strategy: Callable[[int], Strategy]
+    strategy: Callable[[int], Strategy] | None
     limited: bool = True  # to the budget of acquisition evaluations that all have in common
 
     def task(self, problem: ProblemSpec, seed: int, evals: int) -> Task:
+        if self.strategy is None:
+            return Task(self.label, None, problem, seed, evals=1)
         budget = suggest_evals(problem.D) if self.limited else None
         return Task(self.label, self.strategy(problem.D), problem, seed, evals, budget)
 
@@ -50,6 +56,14 @@ class Panel:
     problem: ProblemSpec
 
 
+class Kind(StrEnum):
+    """What a grid shows of its runs."""
+
+    REGRET = "regret"  # along a run, on a logarithmic axis: the least value is known
+    LOSS = "loss"  # along a run, as it is
+    FINAL = "final loss"  # at the end, one panel beside the other
+
+
 @dataclass(frozen=True)
 class Grid:
     """Panels that belong together, row by row, each with all of the lines."""
@@ -59,20 +73,29 @@ class Grid:
     columns: int
     panels: tuple[Panel, ...]
     lines: tuple[Line, ...]
+    kind: Kind = Kind.REGRET
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure of the paper, with what we add to it."""
+    """One figure of the paper, with what we add to it.
+
+    quick: the grids that stand for the others when there is little time; where there are none,
+    the others' problems of least dimension do.
+    """
 
     name: str
     title: str
     grids: tuple[Grid, ...]
+    quick: tuple[Grid, ...] = ()
+    repeats: int = REPEATS
+    evals: int = EVALS
 
     @property
     def panels(self) -> tuple[Panel, ...]:
         """All panels, each once."""
-        return tuple(dict.fromkeys(panel for grid in self.grids for panel in grid.panels))
+        grids = (*self.grids, *self.quick)
+        return tuple(dict.fromkeys(panel for grid in grids for panel in grid.panels))
 
     @property
     def lines(self) -> tuple[Line, ...]:
@@ -84,15 +107,16 @@ class Figure:
     ) -> list[Task]:
         """The runs behind the figure, each once.
 
-        By default 30 repeats of 200 evaluations. quick: 3 of 60, and only the problems of
-        the figure's least dimension.
+        By default as many repeats and evaluations as the figure has. quick: 3 of 60, and
+        only small problems.
         """
-        repeats = repeats or (QUICK_REPEATS if quick else REPEATS)
-        evals = evals or (QUICK_EVALS if quick else EVALS)
-        least = min(panel.problem.D for panel in self.panels)
+        repeats = repeats or (QUICK_REPEATS if quick else self.repeats)
+        evals = evals or (QUICK_EVALS if quick else self.evals)
+        grids = self.quick if quick and self.quick else self.grids
+        least = min(panel.problem.D for grid in grids for panel in grid.panels)
         tasks = (
             line.task(panel.problem, seed, evals)
-            for grid in self.grids
+            for grid in grids
             for panel in grid.panels
             if not (quick and least < panel.problem.D)
             for line in grid.lines
@@ -151,6 +175,19 @@ LIMITED = tuple(_slices(n0, alpha, limited=True) for n0, alpha in SCHEDULES)
 UNLIMITED = tuple(_slices(n0, alpha, limited=False) for n0, alpha in SCHEDULES[:3])
 FREE = tuple(_free(d) for d in (1, 2, 5, 10))
 
+# What the learning tasks compare: the paper's five, with d = 10, and ours beside them.
+LEARNERS = (
+    Line("ms-ucb-d10-1-1", "MS-UCB, d = 10", lambda D: MSUCB(d=10, n0=1, alpha=1)),
+    Line("line-bo", "LineBO", lambda D: LineBO()),
+    Line("sre-d10", "SRE, d = 10", lambda D: SRE(d=10, m=5)),
+    Line("rembo-d10", "REMBO, d = 10", lambda D: REMBO(d=10)),
+    Line("hesbo-d10", "HeSBO, d = 10", lambda D: HeSBO(d=10)),
+    Line("gp-ucb-practical", "GP-UCB, practical β", lambda D: GPUCB(beta="practical")),
+    Line("random", "random search", lambda D: RandomSearch()),
+)
+ALL_ADAM = Line("all-adam", "all weights by Adam", None)
+LINEAR_SVM = Line("linear-svm", "linear SVM", None)
+
 
 # --- panels -------------------------------------------------------------------------------
 
@@ -180,6 +217,28 @@ def _title(spec: ProblemSpec) -> str:
 FULL = (("ackley", None), ("levy", None), ("hyper-ellipsoid", None))
 POSITIONS = tuple(("camelback", active) for active in ("first", "last", "random"))
 PAIR = (("hyper-ellipsoid", None), ("ackley", None))
+WEIGHTS = (1.0, 2.0, 5.0, 10.0)  # C of the ramp loss
+
+
+def _network(D: int, data: str) -> Panel:
+    return Panel(f"{data}, D = {D}", ProblemSpec("network", D, data=data))
+
+
+def _ramp(D: int, C: float, B: float | None = None) -> Panel:
+    return Panel(f"C = {C:g}", ProblemSpec("ramp", D, data="gisette-like", C=C, B=B))
+
+
+def _ramps(D: int) -> tuple[Grid, Grid]:
+    """Figure 5, left and right, on the first D - 1 features."""
+    lines, every = (*LEARNERS, LINEAR_SVM), tuple(_ramp(D, C) for C in WEIGHTS)
+    end = "" if D == RAMP_D else f"-{D}"
+    return (
+        Grid(f"progress{end}", f"stand-in for Gisette, D = {D}", 1, every[:1], lines, Kind.LOSS),
+        Grid(f"final{end}", f"stand-in for Gisette, D = {D}", 1, every, lines, Kind.FINAL),
+    )
+
+
+RAMP_D = 5001
 PAPER_PAIR = _panels(PAIR, (100,))
 SHIFTED_PAIR = _panels(PAIR, (100,), shifted=True)
 
@@ -232,6 +291,49 @@ FIGURES = {
                 Grid("paper", "as in the paper", 2, PAPER_PAIR, FREE),
                 Grid("shifted", "optimum away from the centre", 2, SHIFTED_PAIR, FREE),
             ),
+        ),
+        Figure(
+            "fig4",
+            "Output weights of a network",
+            (
+                Grid(
+                    "mnist",
+                    "validation loss",
+                    2,
+                    tuple(_network(D, "mnist") for D in (100, 500)),
+                    (*LEARNERS, ALL_ADAM),
+                    Kind.LOSS,
+                ),
+            ),
+            quick=(
+                Grid(
+                    "digits",
+                    "validation loss",
+                    1,
+                    (_network(100, "digits"),),
+                    (*LEARNERS, ALL_ADAM),
+                    Kind.LOSS,
+                ),
+            ),
+            repeats=10,
+        ),
+        Figure(
+            "fig5",
+            "A classifier by its ramp loss",
+            (
+                *_ramps(RAMP_D),
+                Grid(
+                    "wide-box",
+                    "stand-in for Gisette, a box ten times as wide",
+                    1,
+                    (_ramp(RAMP_D, 1.0, B=10.0),),
+                    (*LEARNERS, LINEAR_SVM),
+                    Kind.LOSS,
+                ),
+            ),
+            quick=_ramps(501),
+            repeats=15,
+            evals=300,
         ),
     )
 }

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._array import Host
 from ..plots import best_so_far, require_matplotlib
-from .figures import Figure, Grid, Line, Panel
+from .figures import Figure, Grid, Kind, Line, Panel
 from .table import Cell, Table, log_regret
 from .task import N_INIT
 
@@ -39,9 +39,16 @@ COLOURS = {
     "ms-ucb-d1": SKY,
     "ms-ucb-d2": BLUE,
     "ms-ucb-d10": BLACK,
+    "ms-ucb-d10-1-1": VERMILLION,
+    "sre-d10": GREEN,
+    "rembo-d10": BLUE,
+    "hesbo-d10": PURPLE,
+    "gp-ucb-practical": BLACK,
+    "all-adam": ORANGE,
+    "linear-svm": ORANGE,
 }
 DASHES = {"gp-ucb-ms-beta": "--", "random": ":"}
-EMPHASISED = "ms-ucb"
+EMPHASISED = ("ms-ucb", "ms-ucb-d10-1-1")
 
 
 @dataclass(frozen=True)
@@ -50,7 +57,7 @@ class Curve:
 
     suffix: str  # of the file's name
     ylabel: str
-    of: Callable[[Cell], Host]  # (repeats, points), in log10
+    of: Callable[[Cell], Host]  # (repeats, points)
     start: int  # evaluations before the first point
 
 
@@ -68,27 +75,41 @@ def average_curve(cell: Cell) -> Host:
     return log_regret(np.cumsum(suggested, axis=1) / np.arange(1, suggested.shape[1] + 1))
 
 
-CURVES = (
-    Curve("", "log10 of the best regret so far", best_curve, 0),
-    Curve("-each", "log10 of the regret of each", lambda cell: log_regret(cell.regret), 0),
-    Curve("-cumulative", "log10 of the average regret R_t / t", average_curve, N_INIT),
-)
+def loss_curve(cell: Cell) -> Host:
+    """The least loss so far (repeats, evals)."""
+    return np.array([best_so_far(run) for run in cell.regret])
+
+
+CURVES = {
+    Kind.REGRET: (
+        Curve("", "log10 of the best regret so far", best_curve, 0),
+        Curve("-each", "log10 of the regret of each", lambda cell: log_regret(cell.regret), 0),
+        Curve("-cumulative", "log10 of the average regret R_t / t", average_curve, N_INIT),
+    ),
+    Kind.LOSS: (
+        Curve("", "best loss so far", loss_curve, 0),
+        Curve("-each", "loss of each evaluation", lambda cell: cell.regret, 0),
+    ),
+}
 
 
 def draw(figure: Figure, table: Table, folder: Path) -> list[Path]:
-    """Write three pictures of every grid that has results; returns where they are.
+    """Write the pictures of every grid that has results; returns where they are.
 
-    The best regret so far, that of each evaluation, and the average cumulative one: mean and
-    one standard deviation over the repeats there are.
+    The best value so far, that of each evaluation, for regrets the average cumulative one, or
+    only what was reached: mean and one standard deviation over the repeats there are.
     """
     require_matplotlib()
     folder.mkdir(parents=True, exist_ok=True)
-    return [
-        _picture(figure, grid, curve, table, folder)
-        for grid in figure.grids
-        if _cells(grid, table)
-        for curve in CURVES
-    ]
+    paths = []
+    for grid in (*figure.grids, *figure.quick):
+        if not _cells(grid, table):
+            continue
+        if grid.kind is Kind.FINAL:
+            paths.append(_final_picture(figure, grid, table, folder))
+        else:
+            paths += [_picture(figure, grid, curve, table, folder) for curve in CURVES[grid.kind]]
+    return paths
 
 
 def _cells(grid: Grid, table: Table) -> list[Cell]:
@@ -100,22 +121,64 @@ def _picture(figure: Figure, grid: Grid, curve: Curve, table: Table, folder: Pat
     from matplotlib.figure import Figure as Canvas
 
     rows = -(-len(grid.panels) // grid.columns)
-    size = np.array([grid.columns, rows]) * PANEL_INCHES + FRAME_INCHES
+    size = np.array([grid.columns, rows]) * _panel_inches(grid) + FRAME_INCHES
     canvas = Canvas(figsize=tuple(size), layout="constrained")
     axes = canvas.subplots(rows, grid.columns, sharex=True, squeeze=False).ravel()
     for ax, panel in zip(axes, grid.panels, strict=False):
         _panel(ax, panel, grid.lines, curve, table)
-    canvas.suptitle(f"{figure.title}: {grid.title}\n{_repeats(_cells(grid, table))}", fontsize=11)
     canvas.supylabel(curve.ylabel, fontsize=10)
     for ax in axes[-grid.columns :]:  # below each column: a shared one would meet the legend
         ax.set_xlabel("evaluations", fontsize=9)
+    return _finish(
+        canvas, figure, grid, table, folder / f"{figure.name}-{grid.name}{curve.suffix}.png"
+    )
+
+
+def _final_picture(figure: Figure, grid: Grid, table: Table, folder: Path) -> Path:
+    """What was reached in the end: the panels side by side, on a logarithmic axis."""
+    from matplotlib.figure import Figure as Canvas
+
+    canvas = Canvas(figsize=tuple(_panel_inches(grid) + FRAME_INCHES), layout="constrained")
+    ax = canvas.subplots()
+    for k, line in enumerate(grid.lines):
+        final = [_reached(table, panel, line) for panel in grid.panels]
+        at = [i for i, values in enumerate(final) if values.size]
+        final = [final[i] for i in at]
+        spread = (k - (len(grid.lines) - 1) / 2) * 0.8 / len(grid.lines)  # so that none hides one
+        if at:
+            ax.errorbar(
+                np.array(at) + spread, [f.mean() for f in final], [f.std() for f in final],
+                label=line.title, color=COLOURS[line.label], fmt="o", markersize=4, capsize=2,
+            )  # fmt: skip
+    ax.set_yscale("log")
+    ax.set_ylabel("loss reached", fontsize=10)
+    ax.set_xticks(range(len(grid.panels)), [panel.title for panel in grid.panels])
+    _plain(ax)
+    return _finish(canvas, figure, grid, table, folder / f"{figure.name}-{grid.name}.png")
+
+
+def _reached(table: Table, panel: Panel, line: Line) -> Host:
+    """The least value of each repeat there is, without those that failed throughout."""
+    cell = table.cells.get((panel.problem.label, line.label))
+    return np.zeros(0) if cell is None else cell.final[np.isfinite(cell.final)]
+
+
+def _panel_inches(grid: Grid) -> Host:
+    """One that is alone in its row is wider."""
+    return np.array(PANEL_INCHES) * ((1.0, 1.0) if grid.columns > 1 else (1.6, 1.4))
+
+
+def _finish(canvas: Any, figure: Figure, grid: Grid, table: Table, path: Path) -> Path:
+    """Title, legend and file."""
+    axes = canvas.axes
+    canvas.suptitle(f"{figure.title}: {grid.title}\n{_repeats(_cells(grid, table))}", fontsize=11)
     handles = {h.get_label(): h for ax in axes for h in ax.get_legend_handles_labels()[0]}
     titles = [line.title for line in grid.lines if line.title in handles]
     canvas.legend(
         [handles[title] for title in titles], titles,
-        loc="outside lower center", ncols=min(len(titles), 5), frameon=False, fontsize=9,
+        loc="outside lower center", ncols=min(len(titles), 2 + grid.columns),
+        frameon=False, fontsize=9,
     )  # fmt: skip
-    path = folder / f"{figure.name}-{grid.name}{curve.suffix}.png"
     canvas.savefig(path, dpi=DPI)
     _reduce(path)
     return path
@@ -148,6 +211,10 @@ def _panel(ax: Any, panel: Panel, lines: tuple[Line, ...], curve: Curve, table: 
         )  # fmt: skip
     ax.set_title(panel.title, fontsize=9)
     ax.set_xlim(left=0)
+    _plain(ax)
+
+
+def _plain(ax: Any) -> None:
     ax.tick_params(labelsize=8)
     ax.set_axisbelow(True)
     ax.grid(color="0.9", linewidth=0.6)
@@ -155,11 +222,14 @@ def _panel(ax: Any, panel: Panel, lines: tuple[Line, ...], curve: Curve, table: 
 
 
 def _draw_line(ax: Any, line: Line, values: Host, start: int) -> None:
-    """Mean and one standard deviation of values (repeats, points)."""
+    """Mean and one standard deviation of values (repeats, points); a reference is level."""
+    if line.strategy is None:
+        _draw_reference(ax, line, values)
+        return
     mean, deviation = values.mean(axis=0), values.std(axis=0)
     x = start + np.arange(1, len(mean) + 1)
     label = line.label.removesuffix("-all")
-    colour, first = COLOURS[label], label == EMPHASISED
+    colour, first = COLOURS[label], label in EMPHASISED
     ax.fill_between(
         x, mean - deviation, mean + deviation,
         color=colour, alpha=0.13, linewidth=0, antialiased=False, zorder=1,
@@ -168,6 +238,18 @@ def _draw_line(ax: Any, line: Line, values: Host, start: int) -> None:
         x, mean, label=line.title, color=colour, linestyle=DASHES.get(label, "-"),
         linewidth=2.2 if first else 1.2, zorder=4 if first else 3,
     )  # fmt: skip
+
+
+def _draw_reference(ax: Any, line: Line, values: Host) -> None:
+    """A level line, or, far below all others, a word instead: it would flatten them."""
+    level, (low, high) = float(values.mean()), ax.get_ylim()
+    if level < low - 0.5 * (high - low):
+        ax.annotate(
+            f"{line.title}: {level:.3g}", (0.98, 0.02), xycoords="axes fraction",
+            ha="right", fontsize=8, color=COLOURS[line.label],
+        )  # fmt: skip
+    else:
+        ax.axhline(level, label=line.title, color=COLOURS[line.label], linestyle="--", zorder=2)
 
 
 def _repeats(cells: list[Cell]) -> str:

@@ -27,6 +27,7 @@ from .._checks import whole_number
 from .._threads import limit_threads
 from .store import Store
 from .task import Result, Task, run
+from .together import Evaluator, Question, ask
 
 TRIES = 3  # a task whose worker dies is tried again, in case it was not the task's doing
 
@@ -40,8 +41,8 @@ class Failed:
     why: str
 
 
-Work: TypeAlias = Callable[[Task], Result]
-Event: TypeAlias = tuple[Task, Result | Failed | None]  # None: the task has been started
+Work: TypeAlias = Callable[..., Result]  # of a task
+Event: TypeAlias = tuple[Task, Result | Failed | None] | int  # None: started; values given
 
 
 def run_all(
@@ -49,24 +50,36 @@ def run_all(
     store: Store,
     workers: int = 1,
     dask: str | None = None,
+    device: str | None = None,
     progress: bool = True,
     work: Work = run,
 ) -> dict[str, str]:
     """Do the tasks that have no result yet; returns those that failed, and why, by their keys.
 
     workers: processes of this machine; with ``dask``, the address of a scheduler, the
-    cluster's workers are used instead. work: what does a task, a function that other
-    processes can import.
+    cluster's workers are used instead. With ``device``, a torch device, this process
+    computes there what can be valued many at a time. work: what does a task, a function that
+    other processes can import.
     """
     whole_number("workers", workers, 1)
+    if dask and device:
+        raise ValueError("either a Dask cluster or a device, not both")
     todo = _in_order(store.missing(tasks))
-    events = _on_cluster(todo, dask, work) if dask else _on_processes(todo, workers, work)
+    evaluator = Evaluator(device, store.folder) if device else None
+    events = (
+        _on_cluster(todo, dask, work) if dask else _on_processes(todo, workers, work, evaluator)
+    )
     failed: dict[str, str] = {}
-    done = 0
+    done = values = 0
     with logging_redirect_tqdm(), _bar(len(todo), progress) as bar, closing(events):
         running: dict[str, None] = {}  # in the order of their starts
         try:
-            for task, answer in events:
+            for event in events:
+                if isinstance(event, int):
+                    values += event
+                    bar.set_postfix_str(f"{values} evaluations of {len(running)} runs")
+                    continue
+                task, answer = event
                 if answer is None:
                     running[task.key] = None
                     bar.set_postfix_str(_briefly(running))
@@ -77,6 +90,8 @@ def run_all(
                     log.warning("%s failed: %s", task.key, answer.why)
                 else:
                     store.save(task, answer)
+                    if evaluator:
+                        evaluator.forget(task.key)
                     done += 1
                 bar.update()
         except BaseException:
@@ -114,14 +129,21 @@ class _Worker:
     does not say which task that was. With a pipe each, a death is known to be one task's.
     """
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: Work, asks: bool) -> None:
         # A new interpreter, no fork: a copy of our threads' locks could be one that is held.
         spawn = multiprocessing.get_context("spawn")
         self.pipe, end = spawn.Pipe()
-        self.process: SpawnProcess = spawn.Process(target=_serve, args=(end, work), daemon=True)
+        self.process: SpawnProcess = spawn.Process(
+            target=_serve, args=(end, work, asks), daemon=True
+        )
         with _interrupts_held():
             self.process.start()
         end.close()  # the worker's alone now, so that its death closes it
+
+    def send(self, message: Any) -> None:
+        """Also to a dead one: that is noticed when its answer is waited for."""
+        with suppress(OSError):
+            self.pipe.send(message)
 
     def stop(self) -> None:
         self.pipe.close()
@@ -129,11 +151,16 @@ class _Worker:
         self.process.join()
 
 
-def _serve(pipe: Connection, work: Work) -> None:
-    """A worker's life: take a task, send its answer, until the other end is closed."""
+def _serve(pipe: Connection, work: Work, asks: bool) -> None:
+    """A worker's life: take a task, send its answer, until the other end is closed.
+
+    asks: it does not value points itself, but asks the other end to.
+    """
     with suppress(EOFError, OSError):  # half a message is an OSError
         while True:
-            pipe.send(_answer(work, pipe.recv()))
+            task = pipe.recv()
+            each = partial(work, evaluate=partial(ask, pipe, task)) if asks else work
+            pipe.send(_answer(each, task))
 
 
 @contextmanager
@@ -155,27 +182,42 @@ def _interrupts_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _on_processes(tasks: list[Task], count: int, work: Work) -> Generator[Event, None, None]:
-    """As many workers as there are tasks for, ``count`` at most; dead ones are replaced."""
+def _on_processes(
+    tasks: list[Task], count: int, work: Work, evaluator: Evaluator | None
+) -> Generator[Event, None, None]:
+    """As many workers as there are tasks for, ``count`` at most; dead ones are replaced.
+
+    With an evaluator they ask for values, and get them when all of them wait.
+    """
     waiting, deaths = deque(tasks), Counter[str]()
     idle: list[_Worker] = []
     busy: dict[_Worker, Task] = {}
+    asked: dict[_Worker, Question] = {}  # of the busy ones
     try:
         while waiting or busy:
             while waiting and len(busy) < count:
-                worker, task = idle.pop() if idle else _Worker(work), waiting.popleft()
-                busy[worker] = task
-                with suppress(OSError):  # dead already: noticed below, like any other death
-                    worker.pipe.send(task)
+                worker = idle.pop() if idle else _Worker(work, asks=evaluator is not None)
+                busy[worker] = task = waiting.popleft()
+                worker.send(task)
                 yield task, None
-            ready = wait([worker.pipe for worker in busy])
+            if evaluator and len(asked) == len(busy):
+                values = evaluator.answer(list(asked.values()))
+                for worker, value in zip(asked, values, strict=True):
+                    worker.send(value)
+                yield len(asked)
+                asked.clear()
+            ready = wait([worker.pipe for worker in busy if worker not in asked])
             for worker in [worker for worker in busy if worker.pipe in ready]:
-                task = busy.pop(worker)
                 try:
                     answer = worker.pipe.recv()
+                    if isinstance(answer, Question):
+                        asked[worker] = answer
+                        continue
+                    task = busy.pop(worker)
                     idle.append(worker)
                 except (EOFError, OSError):
                     worker.stop()
+                    task = busy.pop(worker)
                     deaths[task.key] += 1
                     if deaths[task.key] < TRIES:
                         waiting.appendleft(task)

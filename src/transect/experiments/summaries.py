@@ -37,7 +37,7 @@ def costs(table: Table) -> str:
     rows = [
         [strategy, *(text for D in dimensions for text in _costs(by_dimension.get(D, [])))]
         for strategy, by_dimension in cells.items()
-        if by_dimension
+        if by_dimension and LINES[strategy].strategy is not None
     ]
     return markdown_table(header, rows)
 

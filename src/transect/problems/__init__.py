@@ -1,7 +1,8 @@
 """Objectives to be minimised, each with its box and what is known about its optimum.
 
-Functions of all variables, functions of a few variables hidden among many, and two real
-problems whose numbers are loaded from a folder of the user's. ``make`` takes them by name.
+Functions of all variables, functions of a few variables hidden among many, two real problems
+whose numbers are loaded from a folder of the user's, and two that learn from data sets.
+``make`` takes them by name.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from typing import Any
 
 from .embedded import branin, camelback, hartmann6
 from .mopta08 import mopta08
+from .network import network
 from .problem import Problem
+from .ramp import ramp
 from .rover import rover
 from .synthetic import (
     ackley,
@@ -34,6 +37,8 @@ __all__ = [
     "levy",
     "make",
     "mopta08",
+    "network",
+    "ramp",
     "rastrigin",
     "rosenbrock",
     "rover",
@@ -54,6 +59,8 @@ BY_NAME: Mapping[str, Callable[..., Problem]] = {
     "hartmann6": hartmann6,
     "rover": rover,
     "mopta08": mopta08,
+    "network": network,
+    "ramp": ramp,
 }
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -16,6 +16,19 @@ from ..box import Box
 
 NOISE_STREAM = 3  # keeps the noise apart from other draws of the same seed
 
+Draw: TypeAlias = tuple[int, int]  # a seed and the number of the call: what chance is drawn from
+
+
+@runtime_checkable
+class Batched(Protocol):
+    """An objective with chance in it that values many points in little more time than one."""
+
+    def draw(self) -> Draw:
+        """What the next value is to be drawn from."""
+
+    def together(self, points: Host, draws: Sequence[Draw]) -> Host:
+        """Values (B,) of points (B, D), each as it would be alone."""
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -23,7 +36,8 @@ class Problem:
 
     ``least`` is its least value, or the best known one, and ``optimum`` (D,) a point where
     that is reached, None where none is known. ``limits`` gives the constraints g (m,) of a
-    problem that has some.
+    problem that has some. ``references`` are values that other methods reach which look inside
+    the problem, by name, as functions of a seed.
 
     With ``noise``, a standard deviation, the i-th call adds noise·ε_i, where ε_1, ε_2, … are
     the standard normal draws of ``noise_seed``: the same calls in the same order give the same
@@ -39,6 +53,7 @@ class Problem:
     noise: float = 0.0
     noise_seed: int = 0
     limits: Callable[[Host], Host] | None = None
+    references: Mapping[str, Callable[[int], float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not (is_real(self.noise) and 0.0 <= self.noise < math.inf):
