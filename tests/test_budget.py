@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from helpers import bowl
+from helpers import bowl, make_gp
 from transect import (
     GPUCB,
     MSUCB,
@@ -378,6 +379,17 @@ def test_a_larger_budget_finds_no_less(strategy: Strategy, D: int) -> None:
     assert small <= middle + 1e-3
     assert middle <= large + 1e-3
     assert small < large
+
+
+def test_no_more_points_are_made_than_a_budget_allows() -> None:
+    """All moves of single coordinates in 3000 dimensions would be half a gigabyte and more."""
+    D = 3000
+    gp = make_gp(D=D)
+    tracemalloc.start()
+    search_subspace(Subspace.whole(D), gp, UCB(1.0), np.random.default_rng(0), budget=1600)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2e8
 
 
 def test_a_budget_is_the_only_thing_that_changes() -> None:
