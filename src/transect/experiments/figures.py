@@ -218,6 +218,7 @@ FULL = (("ackley", None), ("levy", None), ("hyper-ellipsoid", None))
 POSITIONS = tuple(("camelback", active) for active in ("first", "last", "random"))
 PAIR = (("hyper-ellipsoid", None), ("ackley", None))
 WEIGHTS = (1.0, 2.0, 5.0, 10.0)  # C of the ramp loss
+RAMP_D = 5001
 
 
 def _network(D: int, data: str) -> Panel:
@@ -238,7 +239,6 @@ def _ramps(D: int) -> tuple[Grid, Grid]:
     )
 
 
-RAMP_D = 5001
 PAPER_PAIR = _panels(PAIR, (100,))
 SHIFTED_PAIR = _panels(PAIR, (100,), shifted=True)
 

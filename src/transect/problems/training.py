@@ -50,8 +50,8 @@ class Examples:
 class Networks:
     """B networks with h hidden units, and Adam's memory of their gradients.
 
-    The rows of theta (B, q) are what is trained: W1 (p, h), b1 (h,), b2 (10,) and, unless
-    ``W2`` (B, 10, h) is given and stays as it is, the output weights W2, too.
+    The rows of theta (B, q) are what is trained: W1 (p, h), b1 (h,), b2 (10,) and, unless they
+    are ``frozen``, the output weights W2 (10, h).
     """
 
     def __init__(self, examples: Examples, B: int, h: int, frozen: bool) -> None:
