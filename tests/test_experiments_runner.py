@@ -229,3 +229,15 @@ def test_progress_shows_what_is_running(
     shown = capsys.readouterr().err
     assert "2/2" in shown
     assert "ackley-20/random/001" in shown
+
+
+def test_a_log_has_few_lines_of_progress(
+    store: Store, notes: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a terminal: one at the start, one every minute and one at the end."""
+    run_all(tasks(range(9)), store, workers=1, work=plain)
+    shown = capsys.readouterr().err
+    assert "9/9" in shown
+    assert shown.count("transect:") <= 3
+    run_all(tasks(range(10)), store, workers=1, work=plain, progress=False)
+    assert capsys.readouterr().err == ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import signal
+import sys
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -77,12 +78,12 @@ def run_all(
             for event in events:
                 if isinstance(event, int):
                     values += event
-                    bar.set_postfix_str(f"{values} evaluations of {len(running)} runs")
+                    _show(bar, f"{values} evaluations of {len(running)} runs")
                     continue
                 task, answer = event
                 if answer is None:
                     running[task.key] = None
-                    bar.set_postfix_str(_briefly(running))
+                    _show(bar, _briefly(running))
                     continue
                 running.pop(task.key, None)
                 if isinstance(answer, Failed):
@@ -255,10 +256,21 @@ def _on_cluster(tasks: list[Task], address: str, work: Work) -> Generator[Event,
 
 
 def _bar(total: int, progress: bool) -> Any:
-    # The rate over the whole run, not of the last few: long tasks and short ones take turns.
+    """A bar on a terminal, a line every minute elsewhere: runs that take hours have logs."""
     return tqdm(
-        total=total, desc="transect", unit="run", smoothing=0, disable=None if progress else True
+        total=total,
+        desc="transect",
+        unit="run",
+        smoothing=0,  # the rate over the whole run: long tasks and short ones take turns
+        disable=not progress,
+        mininterval=0.1 if sys.stderr.isatty() else 60.0,
+        miniters=0,
     )
+
+
+def _show(bar: Any, text: str) -> None:
+    bar.set_postfix_str(text, refresh=False)
+    bar.update(0)  # shows it if the last time was long enough ago
 
 
 def _briefly(running: Iterable[str]) -> str:
