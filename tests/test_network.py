@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -434,3 +435,9 @@ def test_mnist_is_the_usual_data_set(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert isinstance(problem.objective, NetworkLoss)
     assert problem.objective.h == 50
     assert problem.objective.device is None
+
+
+def test_a_device_without_torch_is_noticed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ImportError, match="extra 'torch'"):
+        make("network", 100, data="digits", device="cuda")

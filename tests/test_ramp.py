@@ -405,3 +405,8 @@ def test_any_form_of_a_sparse_array_will_do(form: str, kind: str) -> None:
     u = random_point(21)
     problem = make("ramp", 21, data=(features, Y))
     assert problem(u) == pytest.approx(slow(X[:, :20], Y, u), rel=1e-12)
+
+
+def test_no_examples_are_refused() -> None:
+    with pytest.raises(ValueError, match="classes in data must be"):
+        make("ramp", 3, data=(np.zeros((0, 2)), np.zeros(0)))

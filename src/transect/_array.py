@@ -31,7 +31,12 @@ def to_device(array: NDArray[Any], device: Any | None) -> Array:
     """Copy a host array to ``device`` (a torch device or its name); None keeps NumPy."""
     if device is None:
         return array
-    import torch
+    try:
+        import torch
+    except ImportError:
+        raise ImportError(
+            f"device {device!r} needs torch, which the extra 'torch' of transect brings"
+        ) from None
 
     return torch.as_tensor(array, device=device)
 
@@ -70,15 +75,16 @@ def replayed(step: Callable[[], None], array: Array) -> Callable[[], None]:
         return step
     import torch
 
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):  # libraries set themselves up, which cannot be recorded
-        for _ in range(3):
+    with torch.cuda.device(array.device):
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):  # libraries set themselves up, which cannot be recorded
+            for _ in range(3):
+                step()
+        torch.cuda.current_stream().wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
             step()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        step()
     replay: Callable[[], None] = graph.replay
     return replay
 

@@ -203,9 +203,9 @@ Each claim is split into parts, "A has a lower final regret than B on a problem"
 by Wilcoxon's signed-rank test, two-sided, on the differences of log10 regret between A and B,
 paired by seed; zero differences are split evenly. p is Holm-corrected over all tests on Figures 1
 to 3, over those on Figure 4 and over those on Figure 5. On Figures 4 and 5 the regret is the loss
-itself. A part holds if p < {LEVEL} in its direction, is against the claim if p < {LEVEL} in the
-other, and is undecided otherwise or with fewer than {MIN_PAIRS} pairs. Times are compared, not
-tested.
+itself; on Figure 4 it is the least of noisy values, so luck is in it. A part holds if
+p < {LEVEL} in its direction, is against the claim if p < {LEVEL} in the other, and is undecided
+otherwise or with fewer than {MIN_PAIRS} pairs. Times are compared, not tested.
 
 A claim holds if all its parts do, and does not hold if one is against it; one about "most cases"
 holds if more than half of its parts do, and does not if half or more are against it. Camelback's

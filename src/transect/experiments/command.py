@@ -111,11 +111,15 @@ def _list(arguments: argparse.Namespace) -> int:
 def _run(arguments: argparse.Namespace) -> int:
     tasks = _chosen(_sized(arguments.figures, arguments), arguments)
     folder = arguments.out or _default_folder(arguments)
-    print(
-        f"{len(tasks)} runs of {max(task.evals for task in tasks)} evaluations, {N_INIT} of them "
-        f"initial; acquisition evaluations a suggestion: 30·D, at least 1000 and at most "
-        f"{MOST_EVALS}, for all; no limit for …-all"
-    )
+    for problem in dict.fromkeys(task.problem for task in tasks if task.problem.data):
+        problem.build(0)  # data that are missing are fetched once, or missed before all the work
+    searches = [task for task in tasks if task.strategy]
+    if searches:
+        print(
+            f"{len(searches)} runs of {searches[0].evals} evaluations, {N_INIT} of them initial; "
+            f"acquisition evaluations a suggestion: 30·D, at least 1000 and at most {MOST_EVALS}, "
+            "for all; no limit for …-all"
+        )
     workers = arguments.workers
     if workers is None:
         workers = cores() * (4 if arguments.device else 1)

@@ -177,7 +177,7 @@ FREE = tuple(_free(d) for d in (1, 2, 5, 10))
 
 # What the learning tasks compare: the paper's five, with d = 10, and ours beside them.
 LEARNERS = (
-    Line("ms-ucb-d10-1-1", "MS-UCB, d = 10", lambda D: MSUCB(d=10, n0=1, alpha=1)),
+    Line("ms-ucb-d10-1-1", "MS-UCB, d = 10, (1, 1)", lambda D: MSUCB(d=10, n0=1, alpha=1)),
     Line("line-bo", "LineBO", lambda D: LineBO()),
     Line("sre-d10", "SRE, d = 10", lambda D: SRE(d=10, m=5)),
     Line("rembo-d10", "REMBO, d = 10", lambda D: REMBO(d=10)),

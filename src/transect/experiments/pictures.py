@@ -245,8 +245,8 @@ def _draw_reference(ax: Any, line: Line, values: Host) -> None:
     level, (low, high) = float(values.mean()), ax.get_ylim()
     if level < low - 0.5 * (high - low):
         ax.annotate(
-            f"{line.title}: {level:.3g}", (0.98, 0.02), xycoords="axes fraction",
-            ha="right", fontsize=8, color=COLOURS[line.label],
+            f"{line.title}: {level:.3g}", (0.02, 0.02), xycoords="axes fraction",
+            ha="left", fontsize=8, color=COLOURS[line.label],
         )  # fmt: skip
     else:
         ax.axhline(level, label=line.title, color=COLOURS[line.label], linestyle="--", zorder=2)

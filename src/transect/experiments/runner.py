@@ -256,7 +256,7 @@ def _on_cluster(tasks: list[Task], address: str, work: Work) -> Generator[Event,
 
 
 def _bar(total: int, progress: bool) -> Any:
-    """A bar on a terminal, a line every minute elsewhere: runs that take hours have logs."""
+    """A bar; where there is no terminal, for a log, it is written once a minute only."""
     return tqdm(
         total=total,
         desc="transect",

@@ -78,6 +78,7 @@ class Evaluator:
 
     def forget(self, run: str) -> None:
         """The run is over, and its result kept elsewhere."""
+        self._known.pop(run, None)
         self._path(run).unlink(missing_ok=True)
 
     def _of(self, run: str) -> dict[str, float]:

@@ -102,7 +102,10 @@ GISETTE_LIKE = Facts(
     "gisette-like",
     5000,
     (3000, 500),
-    ((3_233_232_027, 537_118_592), (3_216_855_001, 533_533_841)),  # handed round, made here
+    (
+        (3_233_232_027, 537_118_592),
+        (3_216_855_001, 533_533_841),
+    ),  # one made elsewhere, the one made here
 )
 SEED = 2003  # of the stand-ins made here
 PARTS = ("train", "valid")
@@ -142,7 +145,8 @@ def gisette_like(folder: str | Path | None = None) -> TwoClasses:
     """The stand-in for Gisette, of the same shape. Never call results on it Gisette results.
 
     A folder may have it as gisette_like/gisette_like.npz. Else it is made from MNIST, always
-    the same one, and kept; it differs from the one handed round in what was drawn.
+    the same one, and kept; it differs in what was drawn from the one in that file, so results on
+    the two do not compare exactly.
     """
     name = "gisette_like/gisette_like.npz"
     if path := look(name, folder):

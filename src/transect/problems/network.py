@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Host
+from .._array import Host, to_device
 from .._checks import whole_number
 from .._threads import quiet_blas
 from ..box import Box
@@ -60,7 +60,7 @@ class NetworkLoss:
     """The value of W2: how well the network classifies after Adam's part.
 
     The i-th call of a copy draws from (seed, i); ``together`` takes these pairs as arguments,
-    so that values do not depend on what they were computed together with.
+    so that values do not depend, but for rounding, on what they were computed together with.
     """
 
     def __init__(self, images: Images, plan: Plan, h: int, seed: int, device: Any) -> None:
@@ -134,6 +134,7 @@ def network(
     if not isinstance(data, str) or data not in PLANS:
         raise ValueError(f"data must be one of {', '.join(PLANS)}, got {data!r}")
     whole_number("noise_seed", noise_seed, 0)
+    to_device(np.zeros(0), device)  # no torch, or no such device: said now
     plan = PLANS[data]
     loss = NetworkLoss(plan.images(folder), plan, D // CLASSES, noise_seed, device)
     box = Box.of(np.tile([-1.0, 1.0], (D, 1)))

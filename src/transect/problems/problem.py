@@ -27,7 +27,7 @@ class Batched(Protocol):
         """What the next value is to be drawn from."""
 
     def together(self, points: Host, draws: Sequence[Draw]) -> Host:
-        """Values (B,) of points (B, D), each as it would be alone."""
+        """Values (B,) of points (B, D), each as it would be alone, up to rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,8 @@ class Problem:
     With ``noise``, a standard deviation, the i-th call adds noise·ε_i, where ε_1, ε_2, … are
     the standard normal draws of ``noise_seed``: the same calls in the same order give the same
     values. A pickled copy goes on where the original stood, so copies that work side by side
-    need seeds of their own: ``dataclasses.replace(problem, noise_seed=…)``.
+    need seeds of their own: ``dataclasses.replace(problem, noise_seed=…)``. (The network task has
+    its noise inside: there each copy is made with a seed of its own.)
     """
 
     name: str

@@ -24,6 +24,7 @@ from .datasets import TwoClasses
 from .problem import Problem
 
 Matrix: TypeAlias = Any  # (L, p), a NumPy array or a SciPy sparse array
+SVM_BIAS = 10.0  # the larger, the less a support vector machine's bias is regularised
 UPDATES = 100  # of the products, until they are computed afresh: rounding adds up
 LARGE = 1e9  # products beyond this, or not finite, are no base for others: digits are lost
 FEW = 4  # coordinates that changed are few if they are less than one in FEW: else all at once
@@ -110,9 +111,6 @@ class RampLoss:
         return self(np.append(w, b))
 
 
-SVM_BIAS = 10.0  # the larger, the less the bias is regularised
-
-
 def ramp(
     D: int = 5001,
     *,
@@ -124,13 +122,13 @@ def ramp(
     noise: float = 0.0,
     noise_seed: int = 0,
 ) -> Problem:
-    """The ramp loss of u = (w, b) in [-B, B]^D on the first D - 1 features of a data set.
+    """The ramp loss of u = (w, b) in [-B, B]^D on the first D - 1 features of a training set.
 
     data: "gisette", "gisette-like" (a stand-in made from MNIST, which is not Gisette),
-    "digits-like" (the same from scikit-learn's small digits), or your own (X, y): features
-    (L, p), a NumPy array or a SciPy sparse one, and classes ±1. The named ones are scaled to
-    [-1, 1]; your own stay as they are. ``references["linear-svm"](seed)`` is the value that a
-    support vector machine's weights have.
+    "digits-like" (another, made from scikit-learn's digits for each D), or your own (X, y):
+    features (L, p), a NumPy array or a SciPy sparse one, and classes ±1. The named ones are
+    scaled to [-1, 1]; your own stay as they are. ``references["linear-svm"](seed)`` is the
+    value that a support vector machine's weights have.
     """
     whole_number("D", D, 2)
     C, B = positive_number("C", C), positive_number("B", B)
@@ -169,7 +167,7 @@ def _own(data: Any) -> tuple[Matrix, Host, float, float]:
         raise ValueError(
             f"data must be features (L, p) and classes (L,), got shapes {X.shape} and {y.shape}"
         )
-    if not np.isin(y, (-1.0, 1.0)).all():
+    if not y.size or not np.isin(y, (-1.0, 1.0)).all():
         raise ValueError("the classes in data must be +1 or -1")
     return X, y, 1.0, 0.0
 

@@ -7,7 +7,7 @@ nine, and products of pairs of them. The other half are probes: products of pair
 with its images permuted by itself, so that they say nothing about the class. Values are
 rounded to 0..999; features and images come in random order.
 
-The stand-in that is handed round (see ``datasets``) shows what the recipe leaves open: live
+An earlier stand-in, made elsewhere (see ``datasets``), shows what the recipe leaves open: live
 means live in any four or nine, not only in those chosen; a probe takes its values from all
 fours and nines; no pair comes twice; and pixels of pairs lie around the middle of the upper
 part of the image, where a four and a nine differ. Its draws cannot be told from it. Ours: pairs
@@ -59,7 +59,7 @@ def draw_pairs(live: Integers, p: int, count: int, rng: np.random.Generator) -> 
     square = (row - _CENTRE[0]) ** 2 + (column - _CENTRE[1]) ** 2
     log_weight = -square / (2.0 * _SPREAD**2)
     # The arrival of exponential clocks is a draw without replacement (Efraimidis & Spirakis
-    # 2006). They are made from integers, whose stream NumPy keeps the same.
+    # 2006).
     uniform = rng.integers(1, 2**53, len(first)) / 2.0**53
     arrival = np.log(-np.log(uniform)) - log_weight[first] - log_weight[second]
     order = np.argsort(arrival, kind="stable")[:count]
