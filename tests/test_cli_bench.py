@@ -17,7 +17,7 @@ from transect.experiments import command
 from transect.experiments.figures import FIGURES, MSUCBBeta
 from transect.experiments.pack import unpack
 from transect.experiments.store import Store
-from transect.experiments.task import Task, suggest_evals
+from transect.experiments.task import ProblemSpec, Task, suggest_evals
 from transect.theory import ms_ucb_beta
 
 SMALL = ["fig1", "--repeats", "2", "--evals", "21", "--workers", "1"]
@@ -157,6 +157,7 @@ def test_the_same_size_means_the_same_folder(
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(command, "run_all", recorded)
+    monkeypatch.setattr(ProblemSpec, "build", lambda spec, seed: None)  # data need not be there
     assert main(["bench", "run", figure, *size]) == 0
     assert main(["bench", "costs", *size]) == 2
     assert f"transect: {kept[0]} has no results" in capsys.readouterr().err

@@ -12,7 +12,7 @@ import pytest
 from transect._array import Host
 from transect.cli import main
 from transect.experiments import pictures
-from transect.experiments.figures import FIGURES, Figure, Kind
+from transect.experiments.figures import FIGURES, WEIGHTS, Figure, Kind
 from transect.experiments.pack import pack, unpack
 from transect.experiments.pictures import draw, loss_curve
 from transect.experiments.runner import run_all
@@ -359,24 +359,29 @@ def test_a_reference_alone_is_drawn(canvases: dict[str, Any], tmp_path: Path) ->
 
 
 def test_what_was_reached_is_drawn_side_by_side(canvases: dict[str, Any], tmp_path: Path) -> None:
-    """A mark for each C and strategy, with its spread, on a logarithmic axis; none hides one."""
+    """A mark over C for each strategy, with its spread; none hides one. References in words."""
     figure = FIGURES["fig5"]
     table = learning_table(figure)
     missing = ("ramp-gisette-like-5001-C5", "hesbo-d10")
     draw(figure, Table({k: c for k, c in table.cells.items() if k != missing}), tmp_path)
     (ax,) = canvases["fig5-final.png"].axes
-    assert ax.get_yscale() == "log"
-    assert ax.get_ylabel() == "loss reached"
-    ticks = [tick.get_text() for tick in ax.get_xticklabels()]
-    assert ticks == ["C = 1", "C = 2", "C = 5", "C = 10"]
+    assert ax.get_yscale() == "linear"
+    assert ax.get_ylabel() == "loss reached, divided by C"
+    ticks = [tick.get_text().split("\nlinear SVM: ") for tick in ax.get_xticklabels()]
+    assert [tick[0] for tick in ticks] == ["C = 1", "C = 2", "C = 5", "C = 10"]
+    for C, (_, level) in zip(WEIGHTS, ticks, strict=True):
+        reached = table.cells[f"ramp-gisette-like-5001-C{C:g}", "linear-svm"].final.mean() / C
+        assert float(level) == pytest.approx(reached, rel=0.05)
     (grid,) = (grid for grid in figure.grids if grid.kind is Kind.FINAL)
     marks = labelled(ax)
-    assert list(marks) == [line.title for line in grid.lines]
+    strategies = [line for line in grid.lines if line.strategy]
+    assert list(marks) == [line.title for line in strategies]
     places: list[float] = []
-    for line in grid.lines:
+    for line in strategies:
         data, _, (bars,) = marks[line.title].lines
         panels = [p for p in grid.panels if (p.problem.label, line.label) != missing]
-        finals = [table.cells[panel.problem.label, line.label].final for panel in panels]
+        cells = [(table.cells[p.problem.label, line.label], p.problem.C or 1.0) for p in panels]
+        finals = [cell.final / C for cell, C in cells]
         np.testing.assert_allclose(data.get_ydata(orig=False), [final.mean() for final in finals])
         x = data.get_xdata(orig=False)
         np.testing.assert_array_equal(np.round(x), [grid.panels.index(p) for p in panels])

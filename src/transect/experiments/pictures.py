@@ -135,32 +135,38 @@ def _picture(figure: Figure, grid: Grid, curve: Curve, table: Table, folder: Pat
 
 
 def _final_picture(figure: Figure, grid: Grid, table: Table, folder: Path) -> Path:
-    """What was reached in the end: the panels side by side, on a logarithmic axis."""
+    """What was reached in the end, divided by C: the panels side by side; references in words."""
     from matplotlib.figure import Figure as Canvas
 
     canvas = Canvas(figsize=tuple(_panel_inches(grid) + FRAME_INCHES), layout="constrained")
     ax = canvas.subplots()
+    ticks = [panel.title for panel in grid.panels]
     for k, line in enumerate(grid.lines):
-        final = [_reached(table, panel, line) for panel in grid.panels]
-        at = [i for i, values in enumerate(final) if values.size]
-        final = [final[i] for i in at]
-        spread = (k - (len(grid.lines) - 1) / 2) * 0.8 / len(grid.lines)  # so that none hides one
-        if at:
+        final = {i: _reached(table, panel, line) for i, panel in enumerate(grid.panels)}
+        final = {i: values for i, values in final.items() if values.size}
+        if line.strategy is None:  # far below all others, it would flatten them
+            for i, values in final.items():
+                ticks[i] += f"\n{line.title}: {values.mean():.2g}"
+        elif final:
+            spread = (k - (len(grid.lines) - 1) / 2) * 0.8 / len(grid.lines)  # none hides another
             ax.errorbar(
-                np.array(at) + spread, [f.mean() for f in final], [f.std() for f in final],
+                np.array(list(final)) + spread,
+                [values.mean() for values in final.values()],
+                [values.std() for values in final.values()],
                 label=line.title, color=COLOURS[line.label], fmt="o", markersize=4, capsize=2,
             )  # fmt: skip
-    ax.set_yscale("log")
-    ax.set_ylabel("loss reached", fontsize=10)
-    ax.set_xticks(range(len(grid.panels)), [panel.title for panel in grid.panels])
+    ax.set_ylabel("loss reached, divided by C", fontsize=10)
+    ax.set_xticks(range(len(grid.panels)), ticks)
     _plain(ax)
     return _finish(canvas, figure, grid, table, folder / f"{figure.name}-{grid.name}.png")
 
 
 def _reached(table: Table, panel: Panel, line: Line) -> Host:
-    """The least value of each repeat there is, without those that failed throughout."""
+    """The least value over C of each repeat there is, without those that failed throughout."""
     cell = table.cells.get((panel.problem.label, line.label))
-    return np.zeros(0) if cell is None else cell.final[np.isfinite(cell.final)]
+    if cell is None:
+        return np.zeros(0)
+    return cell.final[np.isfinite(cell.final)] / (panel.problem.C or 1.0)
 
 
 def _panel_inches(grid: Grid) -> Host:

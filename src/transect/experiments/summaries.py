@@ -14,10 +14,12 @@ NOTHING = "–"
 
 
 def medians(figure: Figure, table: Table) -> str:
-    """Median final regret: a row for each problem of a figure, a column for each strategy."""
+    """Median final regret: a row for each problem with results, a column for each strategy."""
     rows = []
     for panel in figure.panels:
         cells = [table.cells.get((panel.problem.label, line.label)) for line in figure.lines]
+        if not any(cells):
+            continue
         texts = [NOTHING if c is None else f"{np.nanmedian(c.final):.3g}" for c in cells]
         rows.append([panel.problem.label, *texts])
     return markdown_table([figure.name, *(line.label for line in figure.lines)], rows)
@@ -31,13 +33,14 @@ def costs(table: Table) -> str:
     for (problem, strategy), cell in table.cells.items():
         if problem not in dimension or strategy not in cells:
             raise ValueError(f"no figure has {strategy} on {problem}: results of another version?")
-        cells[strategy].setdefault(dimension[problem], []).append(cell)
+        if LINES[strategy].strategy is not None:  # references suggest nothing
+            cells[strategy].setdefault(dimension[problem], []).append(cell)
     dimensions = sorted({D for by_dimension in cells.values() for D in by_dimension})
     header = ["strategy", *(f"{what}, D = {D}" for D in dimensions for what in ("ms", "evals"))]
     rows = [
         [strategy, *(text for D in dimensions for text in _costs(by_dimension.get(D, [])))]
         for strategy, by_dimension in cells.items()
-        if by_dimension and LINES[strategy].strategy is not None
+        if by_dimension
     ]
     return markdown_table(header, rows)
 
