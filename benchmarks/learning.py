@@ -149,8 +149,9 @@ def main() -> None:
         print(json.dumps(run_here(arguments.run)))
         return
     report = {
-        "ramp": ramp_evaluations(),
+        # first, while this process is small: a child's peak memory starts from its parent's
         "ms_ucb": {limit: whole_run(limit) for limit in ("none", "figure", "least")},
+        "ramp": ramp_evaluations(),
         "network": networks(),
     }
     print(json.dumps(report, indent=2))
