@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from helpers import make_gp
 from transect import RBF, UCB, GaussianProcess, Hyperparameters, LogEI, Matern52, Slices, Subspace
 from transect._array import Host
 from transect.acquisition import Acquisition
 from transect.ascent import ascend
-from transect.engine import Found, search_slices, search_subspace
+from transect.climb import Climber, Meter, Pool
+from transect.engine import Found, search_box, search_slices, search_subspace
 from transect.kernels import squared_distance
 from transect.screen import Screen
 from transect.view import View
@@ -182,3 +186,163 @@ def test_segment_is_searched_to_its_maximum() -> None:
     mean, var = case.gp.posterior(line.point(grid))
     best = float(case.acquisition.value(mean, var).max())
     assert found.value >= best - 1e-9 * abs(best)
+
+
+# --- under a deadline ------------------------------------------------------------------------
+
+PAST, AMPLE = -np.inf, 1e12
+
+
+def climber(n: int, D: int, deadline: float | None) -> Climber:
+    box = Subspace.whole(D)
+    view = View.of_subspace(make_gp(n=n, D=D), box)
+    return Climber(view, UCB(4.0), (box.lower, box.upper), Meter(), deadline)
+
+
+def uniform(count: int, D: int) -> Host:
+    return np.random.default_rng(0).uniform(-1.0, 1.0, (count, D))
+
+
+@pytest.mark.parametrize(
+    ("n", "D", "portion"), [(200, 300, 2000), (1000, 1000, 100), (1000, 9999, 18), (2000, 50000, 8)]
+)
+def test_portions_are_as_long_as_they_take_about_the_same_time(
+    n: int, D: int, portion: int
+) -> None:
+    view = SimpleNamespace(gp=SimpleNamespace(n=n, X=np.zeros((1, 1))))
+    box = np.zeros(D), np.ones(D)
+    timed: Any = Climber(view, UCB(4.0), box, Meter(), AMPLE)  # type: ignore[arg-type]
+    free: Any = Climber(view, UCB(4.0), box, Meter())  # type: ignore[arg-type]
+    assert free._portions(5000) == [(0, 5000)]
+    portions = timed._portions(5000)
+    assert portions[0] == (0, portion)
+    assert [i for start, stop in portions for i in range(start, stop)] == list(range(5000))
+    assert timed._portions(0) == []
+
+
+@pytest.mark.parametrize("count", [1, 8, 9, 100])
+def test_a_look_after_the_deadline_is_at_the_first_portion(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("transect.climb.PORTION", 8 * 20 * 25)
+    late, free = climber(20, 5, PAST), climber(20, 5, None)
+    V, row = uniform(count, 5), np.zeros(count, dtype=np.intp)
+    pool, full = late.look(row, V), free.look(row, V)
+    looked = min(count, 8)
+    assert len(pool.row) == len(pool.v) == len(pool.value) == late.meter.used == looked
+    assert np.array_equal(pool.v, V[:looked])
+    np.testing.assert_allclose(pool.value, full.value[:looked], rtol=0.0, atol=1e-13)
+    assert free.meter.used == count
+
+
+def test_a_look_stops_after_the_portion_in_which_its_time_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("transect.climb.PORTION", 10 * 20 * 25)
+    ticks = iter(range(100))
+    monkeypatch.setattr(time, "perf_counter", lambda: float(next(ticks)))
+    in_time = climber(20, 5, 3.0)
+    pool = in_time.look(np.zeros(100, dtype=np.intp), uniform(100, 5))
+    assert len(pool.row) == in_time.meter.used == 40  # the clock is read at 0, 1, 2 and 3
+
+
+def test_a_look_in_time_is_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("transect.climb.PORTION", 8 * 20 * 25)
+    V, row = uniform(99, 5), np.zeros(99, dtype=np.intp)
+    timed, free = climber(20, 5, AMPLE), climber(20, 5, None)
+    pool, full = timed.look(row, V), free.look(row, V)
+    assert timed.meter.used == 99
+    assert np.array_equal(pool.v, V)
+    np.testing.assert_allclose(pool.value, full.value, rtol=0.0, atol=1e-13)
+
+
+def test_a_look_is_at_no_more_than_the_meter_allows_either() -> None:
+    timed = climber(20, 5, AMPLE)
+    timed.meter.budget = 7
+    assert len(timed.look(np.zeros(99, dtype=np.intp), uniform(99, 5)).row) == 7
+    assert len(timed.look(np.zeros(99, dtype=np.intp), uniform(99, 5)).row) == 0
+    assert timed.meter.used == 7
+
+
+def test_no_climb_begins_after_the_deadline() -> None:
+    late = climber(20, 5, PAST)
+    pool = late.look(np.zeros(8, dtype=np.intp), uniform(8, 5))
+    assert late.climb(pool, 100) is pool
+    assert late.meter.used == 8
+
+
+@pytest.mark.parametrize("budget", [None, 500])
+@pytest.mark.parametrize("D", [1, 6, 300, 1200])
+def test_a_box_after_the_deadline(D: int, budget: int | None) -> None:
+    """A point inside, with the value that it has."""
+    gp, box = make_gp(n=60, D=D), (np.full(D, -0.5), np.full(D, 0.75))
+    around = np.clip(gp.X[:3], *box)
+    for known in (None, around):
+        found = search_box(
+            View.of_subspace(gp, Subspace.whole(D)),
+            box,
+            UCB(4.0),
+            np.random.default_rng(0),
+            around=known,
+            budget=budget,
+            deadline=PAST,
+        )
+        assert np.all((found.x >= box[0]) & (found.x <= box[1]))
+        mean, var = gp.posterior(found.x[None, :])
+        assert found.value == pytest.approx(float(UCB(4.0).value(mean, var)[0]), rel=1e-9)
+        assert 1 <= found.evaluations <= (8 if budget is None else budget)
+
+
+@pytest.mark.parametrize("D", [6, 1200])
+def test_subspaces_after_the_deadline(D: int) -> None:
+    gp, rng = make_gp(n=60, D=D), np.random.default_rng(1)
+    line = Subspace.segment(rng.uniform(-0.5, 0.5, D), rng.standard_normal(D))
+    for subspace in (Subspace.whole(D), line):
+        found = search_subspace(subspace, gp, UCB(4.0), rng, deadline=PAST)
+        assert np.all(np.abs(found.x) <= 1.0)
+        mean, var = gp.posterior(found.x[None, :])
+        assert found.value == pytest.approx(float(UCB(4.0).value(mean, var)[0]), rel=1e-8)
+
+
+class Steady:
+    """A pace that is known and stays: a microsecond for a thousand units."""
+
+    def seconds(self, units: float) -> float:
+        return 1e-9 * units
+
+
+@pytest.mark.parametrize("budget", [None, 3000])
+@pytest.mark.parametrize("D", [6, 100, 1200])
+def test_more_time_more_candidates(
+    D: int, budget: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a clock that stands still: as many as there will be time for, never more than ever."""
+    monkeypatch.setattr(time, "perf_counter", lambda: 100.0)
+    monkeypatch.setattr("transect.engine.machine", Steady)
+    looks: list[int] = []
+    look = Climber.look
+
+    def counted(self: Climber, row: Any, v: Host) -> Pool:
+        looks.append(len(v))
+        return look(self, row, v)
+
+    monkeypatch.setattr(Climber, "look", counted)
+    gp = make_gp(n=60, D=D)
+
+    def search(deadline: float | None) -> tuple[int, Found]:
+        looks.clear()
+        rng = np.random.default_rng(0)
+        box = Subspace.whole(D)
+        found = search_subspace(box, gp, UCB(4.0), rng, budget=budget, deadline=deadline)
+        return sum(looks[:2]), found
+
+    seconds = [0.0, *np.geomspace(1e-4, 100.0, 12)]
+    counts = [search(100.0 + s)[0] for s in seconds]
+    free, found = search(None)
+    assert counts[0] == 2
+    assert np.all(np.diff(counts) >= 0)
+    assert counts[-1] == free
+    assert len(set(counts)) > 3
+    timed = search(1e12)[1]
+    assert np.array_equal(timed.x, found.x)
+    assert (timed.value, timed.evaluations) == (found.value, found.evaluations)

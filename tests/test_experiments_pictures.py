@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from transect import MSUCB
 from transect._array import Host
 from transect.experiments.figures import FIGURES, Figure, Kind
-from transect.experiments.pictures import COLOURS, average_curve, best_curve, draw
+from transect.experiments.pictures import (
+    COLOURS,
+    TRADE_COLOURS,
+    average_curve,
+    best_curve,
+    draw,
+)
 from transect.experiments.table import Cell, Table
 from transect.experiments.task import N_INIT
 
@@ -40,6 +48,7 @@ def test_what_grids_show() -> None:
     for name in ("fig1", "fig2", "fig3"):
         assert set(kinds[name]) == {Kind.REGRET}
     assert kinds["fig4"] == [Kind.LOSS] * 2
+    assert kinds["trade"] == [Kind.TRADE] * 2
     assert kinds["fig5"] == [Kind.LOSS, Kind.FINAL, Kind.LOSS, Kind.LOSS, Kind.FINAL]
 
 
@@ -57,6 +66,10 @@ def test_average_curve_by_hand() -> None:
 def test_every_line_has_its_colour_and_none_meets_its_double() -> None:
     for figure in FIGURES.values():
         for grid in (*figure.grids, *figure.quick):
+            if grid.kind is Kind.TRADE:
+                titles = {line.title for line in grid.lines}
+                assert len(set(TRADE_COLOURS)) == len(TRADE_COLOURS) == len(titles)
+                continue
             labels = {line.label.removesuffix("-all") for line in grid.lines}
             shared = {"gp-ucb-ms-beta"} & labels  # dashed, beside GP-UCB
             assert len({COLOURS[label] for label in labels}) == len(labels) - len(shared)
@@ -66,6 +79,7 @@ SUFFIXES = {
     Kind.REGRET: ("", "-each", "-cumulative"),
     Kind.LOSS: ("", "-each"),
     Kind.FINAL: ("",),
+    Kind.TRADE: ("",),
 }
 
 
@@ -104,3 +118,28 @@ def test_grids_without_results_are_not_drawn(tmp_path: Path) -> None:
 def test_runs_within_the_initial_design_can_be_drawn(tmp_path: Path) -> None:
     table = Table({("ackley-100", "ms-ucb"): cell(np.ones((2, N_INIT)))})
     assert len(draw(FIGURES["fig3"], table, tmp_path)) == 3
+
+
+def test_the_trade_without_some_of_its_results(tmp_path: Path) -> None:
+    """Random search evaluates no acquisition; a family may lack members, a panel all."""
+    full = results(FIGURES["trade"]).cells
+    kept = {key: c for key, c in full.items() if key[0] == "levy-50-shifted" and "d5" not in key[1]}
+    key = ("levy-50-shifted", "random")
+    kept[key] = replace(kept[key], evaluations=0.0)
+    (path,) = draw(FIGURES["trade"], Table(kept), tmp_path)
+    assert path.name == "trade-slices-50.png"
+
+
+def test_the_trade_is_between_slices_and_free_coordinates() -> None:
+    tasks = FIGURES["trade"].tasks()
+    assert len({task.problem.label for task in tasks}) == 3
+    settings = {
+        (task.strategy.d, task.strategy.n0, task.strategy.alpha)
+        for task in tasks
+        if isinstance(task.strategy, MSUCB)
+    }
+    assert {d for d, _, _ in settings} == {1, 5, 10}
+    assert {(n0, alpha) for _, n0, alpha in settings} == {
+        *((1, 0), (10, 0), (100, 0), (1000, 0), (1, 1)),
+    }
+    assert len(settings) == 15

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -18,6 +18,7 @@ from scipy.optimize import OptimizeResult
 
 import transect
 from transect import maximize, minimize
+from transect.strategies import History, Proposal, Setting, as_drawn
 
 Point = NDArray[np.float64]
 Result = Any  # OptimizeResult: its attributes are set at run time
@@ -507,3 +508,75 @@ def test_the_default_beats_random_search(
 ) -> None:
     found, random = (final_values(f, D, max_evals, s) for s in (None, "random"))
     assert_clearly_better(found, random)
+
+
+# --- what is left of max_time ------------------------------------------------------------------
+
+
+class Patient:
+    """Suggests points in a row, takes its time, and keeps when it should have been done."""
+
+    name: ClassVar[str] = "patient"
+    initial = as_drawn
+
+    def __init__(self, clock: Clock, seconds: float) -> None:
+        self.clock, self.seconds = clock, seconds
+        self.left: list[float | None] = []
+
+    def start(self, setting: Setting) -> int:
+        return 1
+
+    def suggest(
+        self, state: int, history: History, rng: Any, deadline: float | None = None
+    ) -> Proposal:
+        self.left.append(None if deadline is None else deadline - self.clock.now)
+        self.clock.now += self.seconds
+        return Proposal(np.full(2, 0.01 * state), {}, state + 1)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(time, "perf_counter", clock)
+    return clock
+
+
+def slow_bowl(clock: Clock, seconds: float) -> Callable[[Point], float]:
+    def slow(x: Point) -> float:
+        clock.now += seconds
+        return bowl(x)
+
+    return slow
+
+
+@pytest.mark.parametrize("run", [minimize, maximize])
+def test_a_suggestion_is_given_what_is_left_of_max_time(run: Any, clock: Clock) -> None:
+    strategy: Any = Patient(clock, 1.0)
+    r: Result = run(slow_bowl(clock, 2.0), SQUARE, 100, strategy, n_init=1, max_time=10.0)
+    # The one initial point takes 2 seconds, every other one 3.
+    assert strategy.left == [8.0, 5.0, 2.0]
+    assert r.nfev == 4
+    assert r.message == "stopped after max_time = 10.0 s"
+
+
+def test_the_time_of_a_suggestion_counts_if_it_is_the_shorter_one(clock: Clock) -> None:
+    strategy: Any = Patient(clock, 1.0)
+    minimize(
+        slow_bowl(clock, 2.0), SQUARE, 100, strategy, n_init=1, max_time=10.0, suggest_time=4.0
+    )
+    assert strategy.left == [4.0, 4.0, 2.0]
+
+
+def test_without_max_time_a_suggestion_has_no_deadline(clock: Clock) -> None:
+    strategy: Any = Patient(clock, 1.0)
+    minimize(slow_bowl(clock, 2.0), SQUARE, 4, strategy, n_init=1)
+    assert strategy.left == [None, None, None]
+    minimize(slow_bowl(clock, 2.0), SQUARE, 3, strategy, n_init=1, suggest_time=4.0)
+    assert strategy.left[3:] == [4.0, 4.0]
+
+
+@pytest.mark.parametrize("strategy", ["gp-ucb", "ms-ucb", "line-bo"])
+def test_max_time_that_suffices_gives_the_same_run(strategy: str) -> None:
+    free: Result = minimize(bowl, SQUARE, 16, strategy, seed=8, n_init=5)
+    timed: Result = minimize(bowl, SQUARE, 16, strategy, seed=8, n_init=5, max_time=1e9)
+    assert np.array_equal(free.x_iters, timed.x_iters)

@@ -15,6 +15,7 @@ from scipy.optimize import Bounds
 
 from helpers import bowl
 from transect import GPUCB, MSUCB, Box, Optimizer, RandomSearch, Trial
+from transect.pace import machine
 from transect.strategies import History, Proposal, Setting, Strategy, as_drawn
 
 Point = NDArray[np.float64]
@@ -514,8 +515,9 @@ def test_one_variable_is_optimised(strategy: str) -> None:
 # --- info ------------------------------------------------------------------------------
 
 EXPECTED_INFO = {
-    "ms-ucb": "ucb best_slice margin beta beta_kind t slice slices subspaces evaluations",
-    "gp-ucb": "acquisition t subspaces evaluations ucb beta beta_kind",
+    "ms-ucb": "ucb best_slice margin beta beta_kind t slice slices subspaces evaluations "
+    "observations",
+    "gp-ucb": "acquisition t subspaces evaluations ucb beta beta_kind observations",
     "random": "",
 }
 
@@ -524,7 +526,10 @@ EXPECTED_INFO = {
 def test_info_says_how_a_point_was_found(name: str) -> None:
     asked = advance(Optimizer([(-1.0, 1.0)] * 8, name, seed=26, n_init=3), bowl, 5)
     assert set(asked[0].info) == {"source", "seconds"}
-    assert set(asked[-1].info) == {"source", "seconds", *EXPECTED_INFO[name].split()}
+    assert set(asked[-1].info) == {
+        *("source", "seconds", "told", "pending"),
+        *EXPECTED_INFO[name].split(),
+    }
     for trial in asked:
         assert isinstance(trial.info["seconds"], float)
         assert trial.info["seconds"] >= 0.0
@@ -655,3 +660,86 @@ def test_a_certificate_counts_only_slices_that_were_looked_at() -> None:
     opt = Optimizer(CUBE, MSUCB(d=2, n0=200_000), seed=0, n_init=40, suggest_time=1e-9)
     advance(opt, bowl, 41)
     assert 0 < opt.trials[-1].info["subspaces"] < 200_000
+
+
+# --- a limit for one suggestion --------------------------------------------------------------
+
+
+class Standstill:
+    """A clock that only moves when told to."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 100.0
+        monkeypatch.setattr(time, "perf_counter", lambda: self.now)
+
+
+@pytest.mark.parametrize(
+    ("suggest_time", "within", "allowed"),
+    [
+        (None, 5.0, 5.0),
+        (3.0, None, 3.0),
+        (3.0, 5.0, 3.0),
+        (5.0, 3.0, 3.0),
+        (3.0, 0.0, 0.0),
+        (None, None, None),
+    ],
+)
+def test_the_smaller_of_two_limits_holds(
+    suggest_time: float | None,
+    within: float | None,
+    allowed: float | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spy = Spy(lambda i: np.full(4, 0.1 * i))
+    opt = Optimizer(CUBE, spy, seed=30, n_init=1, suggest_time=suggest_time)
+    Standstill(monkeypatch)
+    opt.tell(opt.ask(within), 0.0)
+    opt.ask(within)
+    opt.ask(within=within)
+    expected = None if allowed is None else 100.0 + allowed
+    assert spy.deadlines == [expected, expected]
+
+
+def test_a_limit_for_one_suggestion_is_for_that_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    spy = Spy(lambda i: np.full(4, 0.1 * i))
+    opt = Optimizer(CUBE, spy, seed=30, n_init=1, suggest_time=7.0)
+    clock = Standstill(monkeypatch)
+    opt.tell(opt.ask(), 0.0)
+    for within in (2.0, None, 1.0, 100.0):
+        opt.ask(within)
+        clock.now += 10.0
+    assert spy.deadlines == [102.0, 117.0, 121.0, 137.0]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=name_of)
+def test_a_limit_that_is_over_at_once_still_gives_a_point(strategy: str | Strategy) -> None:
+    opt = Optimizer(CUBE, strategy, seed=31, n_init=3)
+    for _ in range(7):
+        trial = opt.ask(within=0.0)
+        opt.tell(trial, bowl(trial.x))
+    assert trial.info["source"] == "strategy"
+    assert np.all(np.abs(points(opt)) <= 1.0)
+
+
+@pytest.mark.parametrize("strategy", MODELS, ids=name_of)
+def test_a_limit_that_is_far_away_changes_nothing(strategy: str | Strategy) -> None:
+    free, timed = (Optimizer(CUBE, strategy, seed=32, n_init=4) for _ in range(2))
+    advance(free, bowl, 7)
+    for _ in range(7):
+        trial = timed.ask(within=1e9)
+        timed.tell(trial, bowl(trial.x))
+    assert np.array_equal(points(free), points(timed))
+
+
+def test_points_to_ask_for_first_come_whatever_the_limit() -> None:
+    opt = Optimizer(CUBE, "gp-ucb", seed=0)
+    opt.suggest_first([0.1, 0.2, 0.3, 0.4])
+    assert opt.ask(within=0.0).x.tolist() == [0.1, 0.2, 0.3, 0.4]
+
+
+def test_a_time_limit_is_prepared_for_before_the_first_suggestion() -> None:
+    machine.cache_clear()
+    Optimizer(CUBE, "gp-ucb", seed=0)
+    assert machine.cache_info().currsize == 0
+    Optimizer(CUBE, "gp-ucb", seed=0, suggest_time=1.0)
+    assert machine.cache_info().currsize == 1

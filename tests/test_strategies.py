@@ -337,7 +337,8 @@ def paper_beta(t: int, D: int, d: int, delta: float, a: float, b: float) -> floa
 BETAS: list[tuple[Any, str, Callable[[float, int, int, int], float]]] = [
     # (argument, kind in info, number from published β_t, t, d, |Z_t|)
     ("paper", "paper", lambda paper, t, d, m: paper),
-    ("corrected", "corrected", lambda paper, t, d, m: paper + 2.0 * math.log(m)),
+    # without free coordinates the published β_t is twice what the union is added to
+    ("corrected", "corrected", lambda p, t, d, m: (p if d else p / 2) + 2.0 * math.log(m)),
     ("practical", "practical", lambda paper, t, d, m: paper / (8.0 * max(d, 1))),
     (2.5, "number", lambda paper, t, d, m: 2.5),
     (3, "number", lambda paper, t, d, m: 3.0),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from transect._array import Host
 from transect.acquisition import UCB, Acquisition, LogEI
 from transect.gp import GaussianProcess
 from transect.subspace import Slices, Subspace
-from transect.view import View
+from transect.view import LONG, View
 
 D = 6
 Rows = NDArray[np.int64]
@@ -171,3 +171,113 @@ def test_slices_from_known_distances(ard: bool) -> None:
         one.objective(UCB(1.0))(V, rows), other.objective(UCB(1.0))(V, rows), strict=True
     ):
         np.testing.assert_allclose(a, b, rtol=0.0, atol=1e-11)
+
+
+# --- long subspaces, which are seen without a copy of the data ------------------------------
+
+MANY = LONG + 24
+
+
+def long_box() -> Subspace:
+    return Subspace.whole(MANY)
+
+
+def long_segment() -> Subspace:
+    rng = np.random.default_rng(2)
+    return Subspace.segment(rng.uniform(-0.5, 0.5, MANY), rng.normal(size=MANY))
+
+
+def long_edge() -> Subspace:
+    return Subspace.segment(np.random.default_rng(4).uniform(-1.0, 1.0, MANY), np.eye(MANY)[7])
+
+
+def long_embedding() -> Subspace:
+    """Columns that are neither orthogonal nor of equal length, and an offset."""
+    rng = np.random.default_rng(3)
+    basis = rng.uniform(-1.0, 1.0, (MANY, 3)) * np.array([0.05, 0.1, 0.2])
+    return Subspace(rng.uniform(-0.5, 0.5, MANY), basis, np.full(3, -1.0), np.full(3, 1.0))
+
+
+def long_embedding_at_the_centre() -> Subspace:
+    return replace(long_embedding(), offset=np.zeros(MANY))
+
+
+every_long = pytest.mark.parametrize(
+    "subspace", [long_box, long_segment, long_edge, long_embedding, long_embedding_at_the_centre]
+)
+
+
+@both_acquisitions
+@both_scales
+@both_kernels
+@every_long
+def test_values_on_long_subspaces(
+    subspace: Callable[[], Subspace], kernel: str, ard: bool, acquisition: Acquisition
+) -> None:
+    gp = make_gp(kernel, n=15, D=MANY, ard=ard)
+    c = on_subspace(gp, subspace())
+    expected = acquisition.value(*gp.posterior(c.point(c.V, c.rows)))
+    plain = c.view.value(acquisition, c.V, c.rows)
+    np.testing.assert_allclose(plain, expected, rtol=0.0, atol=1e-10)
+    value, _ = c.view.objective(acquisition)(c.V, c.rows)
+    np.testing.assert_allclose(value, expected, rtol=0.0, atol=1e-10)
+
+
+@both_scales
+@every_long
+def test_distances_on_long_subspaces(subspace: Callable[[], Subspace], ard: bool) -> None:
+    gp = make_gp(n=15, D=MANY, ard=ard)
+    c = on_subspace(gp, subspace())
+    sq, _ = c.view.sq(c.V, c.rows)
+    gap = (c.point(c.V, c.rows)[:, None, :] - gp.X[None, :, :]) / gp.hyper.lengthscale
+    np.testing.assert_allclose(sq, np.sum(gap**2, axis=2), rtol=0.0, atol=1e-12)
+    assert np.all(sq >= 0.0)
+
+
+@both_acquisitions
+@both_scales
+@both_kernels
+@every_long
+def test_gradients_on_long_subspaces(
+    subspace: Callable[[], Subspace], kernel: str, ard: bool, acquisition: Acquisition
+) -> None:
+    """Along a few random directions: differences in all of them would take long."""
+    gp = make_gp(kernel, n=15, D=MANY, ard=ard)
+    c = on_subspace(gp, subspace())
+    V = 0.9 * c.V  # so that the differences' steps stay in the box
+    _, grad = c.view.objective(acquisition)(V, c.rows)
+    directions = np.random.default_rng(5).normal(size=(V.shape[1], 3))
+    directions /= np.max(np.abs(directions))
+
+    def value(s: Host) -> Host:
+        return np.asarray(acquisition.value(*gp.posterior(c.point(V + s @ directions.T, c.rows))))
+
+    numeric = numeric_gradient(value, np.zeros((len(V), 3)), 2e-3)
+    np.testing.assert_allclose(grad @ directions, numeric, rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize(("size", "ard", "copied"), [
+    (LONG - 1, False, True), (LONG, False, False), (LONG, True, True),
+])  # fmt: skip
+def test_from_some_length_on_the_data_are_not_copied(size: int, ard: bool, copied: bool) -> None:
+    gp = make_gp(n=15, D=size, ard=ard)
+    view = View.of_subspace(gp, Subspace.whole(size))
+    assert np.shares_memory(view.u, gp.X) is not copied
+
+
+def test_a_long_view_leaves_the_data_alone() -> None:
+    gp = make_gp(n=15, D=MANY)
+    gp.X.flags.writeable = False
+    for subspace in (long_box(), long_segment(), long_embedding()):
+        c = on_subspace(gp, subspace)
+        c.view.value(UCB(4.0), c.V, c.rows)
+        c.view.objective(UCB(4.0))(c.V, c.rows)
+    assert np.array_equal(gp.X, make_gp(n=15, D=MANY).X)
+
+
+def test_a_long_box_that_is_not_at_the_centre() -> None:
+    shifted = Subspace(np.full(MANY, 0.1), None, np.full(MANY, -0.9), np.full(MANY, 0.9))
+    gp = make_gp(n=15, D=MANY)
+    c = on_subspace(gp, shifted)
+    expected = UCB(4.0).value(*gp.posterior(c.point(c.V, c.rows)))
+    np.testing.assert_allclose(c.view.value(UCB(4.0), c.V, c.rows), expected, atol=1e-10)

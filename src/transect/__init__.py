@@ -13,6 +13,8 @@ from .gp import GaussianProcess, Hyperparameters
 from .kernels import RBF, Matern52
 from .loop import maximize, minimize
 from .optimizer import Optimizer, Trial
+from .planner import plan
+from .report import report
 from .strategies import GPUCB, MSUCB, REMBO, SRE, DropoutUCB, HeSBO, LineBO, RandomSearch
 from .subspace import Slices, Subspace
 
@@ -41,4 +43,6 @@ __all__ = [
     "Trial",
     "maximize",
     "minimize",
+    "plan",
+    "report",
 ]

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from . import __version__
 from .experiments.command import add_bench
@@ -30,6 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--out", type=Path, default=Path("demo.png"), help="picture to write (default demo.png)"
     )
     demo.set_defaults(call=_demo)
+    _add_plan(commands)
+    _add_report(commands)
     add_bench(commands)
     arguments = parser.parse_args(argv)
     try:
@@ -44,6 +47,52 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130  # as shells have it for a command stopped by Ctrl-C
     return code
+
+
+def _add_plan(commands: Any) -> None:
+    plan = commands.add_parser(
+        "plan", help="what MS-UCB can afford in a given time, and what the theory says of it"
+    )
+    plan.add_argument("--dim", type=int, required=True, help="variables")
+    plan.add_argument("--evals", type=int, required=True, help="evaluations")
+    plan.add_argument("--seconds", type=float, help="seconds a suggestion may take")
+    plan.add_argument("--total", type=float, help="seconds all suggestions may take together")
+    plan.add_argument("--memory", type=float, help="GB")
+    plan.set_defaults(call=_plan)
+
+
+def _plan(arguments: argparse.Namespace) -> int:
+    from .planner import plan
+
+    found = plan(
+        arguments.dim,
+        arguments.evals,
+        suggest_time=arguments.seconds,
+        total_time=arguments.total,
+        memory=None if arguments.memory is None else 1e9 * arguments.memory,
+    )
+    print(found)
+    if not found.affordable:
+        return 1
+    best = found.chosen
+    print(f"\nstrategy=MSUCB(d={best.d}, n0={best.n0}, alpha={best.alpha}, beta='corrected')")
+    return 0
+
+
+def _add_report(commands: Any) -> None:
+    report = commands.add_parser(
+        "report", help="what a run found, what its suggestions took, which guarantee it has"
+    )
+    report.add_argument("journal", type=Path, help="the run's journal: minimize(journal=…)")
+    report.add_argument("--all", action="store_true", help="every suggestion, not a dozen")
+    report.set_defaults(call=_report)
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    from .report import report
+
+    print(report(arguments.journal, arguments.all))
+    return 0
 
 
 def _demo(arguments: argparse.Namespace) -> int:
@@ -73,6 +122,7 @@ def _demo(arguments: argparse.Namespace) -> int:
     random = minimize(f, f.box, arguments.evals, RandomSearch(), seed=arguments.seed)
     print(f"  transect       best {ours.fun:10.4g}   {1e3 * seconds / ours.nfev:.0f} ms a point")
     print(f"  random search  best {random.fun:10.4g}")
+    print(f"  {ours.guarantee}")
     path = convergence(
         {"transect": ours, "random search": random},
         out,

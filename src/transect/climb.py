@@ -13,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._array import Host, like, to_host
+from ._clock import late
 from ._threads import each_block, spans
 from .acquisition import Acquisition
 from .ascent import ascend
 from .view import View, Warped
 
 LOOK = 256  # points evaluated together
+PORTION = 2e8  # multiplications between two glances at the clock
 SAME = 0.05  # climbs that end closer than this are at one maximum
 
 
@@ -90,7 +92,10 @@ class Climber:
         self.lower, self.upper = (like(view.gp.X, end) for end in box)
 
     def look(self, row: NDArray[np.intp], v: Host) -> Pool:
-        """Values at v (k, d) on the subspaces ``row`` (k,); at the first ones, if too many."""
+        """Values at v (k, d) on the subspaces ``row`` (k,).
+
+        At the first ones only, if the meter or the clock does not allow more.
+        """
         X = self.view.gp.X
         count = int(min(len(v), self.meter.left))
         row, v = row[:count], v[:count]
@@ -101,14 +106,29 @@ class Climber:
             host: Host = to_host(value)
             return host
 
-        self.meter.used += count
-        values = each_block(job, spans(count, LOOK))
-        return Pool(row, v, np.concatenate([np.empty(0), *values]))
+        values = [np.empty(0)]
+        for start, stop in self._portions(count):
+            values += each_block(
+                job, [(start + i, start + j) for i, j in spans(stop - start, LOOK)]
+            )
+            if late(self.deadline):
+                break
+        value = np.concatenate(values)
+        self.meter.used += len(value)
+        return Pool(row[: len(value)], v[: len(value)], value)
+
+    def _portions(self, count: int) -> list[tuple[int, int]]:
+        """Points between two glances at the clock, as [start, stop)."""
+        if self.deadline is None:
+            return [(0, count)]
+        n, d = self.view.gp.n, self.lower.shape[0]
+        size = max(8, int(PORTION / (n * (n + d))))
+        return [(i, min(i + size, count)) for i in range(0, count, size)]
 
     def climb(self, pool: Pool, rounds: int) -> Pool:
         """Ascend from every candidate on its own subspace, for so many rounds at most."""
         allowed = self.meter.left // max(1, len(pool.row))
-        if allowed < 2:  # the first round only looks at where the climb starts
+        if allowed < 2 or late(self.deadline):  # a first round only looks at where it starts
             return pool
         X = self.view.gp.X
         rows = like(X, pool.row, int)

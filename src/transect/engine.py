@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ._array import Host, namespace, to_host
-from ._clock import late
+from ._clock import late, left
 from .acquisition import Acquisition
 from .climb import Climber, Meter, Pool
 from .gp import GaussianProcess
+from .pace import machine
 from .probes import random_probes
 from .screen import Screen
 from .subspace import Subspace
@@ -208,6 +209,8 @@ def search_box(
     effort = 4.0 if d <= 50 else 2.0 if d <= 200 else 1.0
     if budget is not None:
         effort = meter.left / WAVE
+    if deadline is not None:
+        effort = min(effort, left(deadline) / machine().seconds(WAVE * _units(view.gp.n, d)))
     pool = _box_candidates(climber, box, rng, around, effort)
     if meter.left < math.inf:
         rest = _near_candidates(box, around, rng, int(meter.left))
@@ -216,6 +219,11 @@ def search_box(
     finalists = max(1, int(min(effort, 4.0) * BOX_FINALISTS))
     best = climber.climb(pool.best(finalists), LONG).best(1)
     return Found(best.v[0], float(best.value[0]), 0, 1, meter.used)
+
+
+def _units(n: int, d: int) -> float:
+    """Multiplications, about, for one candidate and its share of the climbs."""
+    return 2.0 * n * (n + d) + 100.0 * d
 
 
 def _box_candidates(

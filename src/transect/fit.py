@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ._array import Host, to_device, to_host
 from ._checks import positive_number
+from ._clock import late
 from ._threads import each_block, quiet_blas, spans
 from .gp import BLOCK, GaussianProcess, Hyperparameters
 from .kernels import KERNELS, Kernel, squared_distance
@@ -39,6 +40,43 @@ def load() -> None:
         pass
 
 
+class Copies:
+    """Points (used, D) copied one after the other, with room for more."""
+
+    def __init__(self, points: Host, room: int) -> None:
+        self.used = len(points)
+        self.data = np.empty((room, points.shape[1]))
+        self.data[: self.used] = points
+
+    def append(self, points: Host) -> None:
+        self.data[self.used : self.used + len(points)] = points
+        self.used += len(points)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Which rows of a history, in which order; copied, each once, where it is not the history's."""
+
+    index: NDArray[np.intp]  # (n,)
+    copies: Copies | None = None  # of these and perhaps, after them, of others'
+
+    def points(self, X: Host) -> Host:
+        """Those rows (n, D) of X."""
+        return (X if self.copies is None else self.copies.data)[: len(self.index)]
+
+    def and_more(self, more: NDArray[np.intp], X: Host) -> Rows:
+        """These and, at their end, further rows of X (N, D)."""
+        index = np.append(self.index, more)
+        if self.copies is None and np.array_equal(index, np.arange(len(index))):
+            return Rows(index)
+        copies = self.copies
+        free = copies is not None and copies.used == len(self.index)
+        if copies is None or not free or len(copies.data) < len(index):
+            copies = Copies(self.points(X), max(2 * len(index), len(X)))
+        copies.append(X[more])
+        return Rows(index, copies)
+
+
 @dataclass(frozen=True, eq=False)
 class Model:
     """A Gaussian process of standardised values, and the way back to the values."""
@@ -48,6 +86,15 @@ class Model:
     scale: float
     fitted_on: int  # observations behind the hyper-parameters
     base: Host  # (n, n) squared distances of all points; with ARD (0, 0)
+    rows: Rows | None = None  # of the history; None: all of it
+
+
+@dataclass(frozen=True)
+class Refit:
+    """Hyper-parameters from at most so many observations, 0 for those of before, in time."""
+
+    most: int
+    deadline: float | None = None
 
 
 @dataclass(frozen=True)
@@ -57,7 +104,9 @@ class Surrogate:
     kernel: "matern52" or "rbf". ard: one length-scale per coordinate instead of one.
     prior: "none" (maximum likelihood) or "dimension-scaled". noise_floor: least noise
     variance, in units of the values' variance. refit_always: refit at every step up to
-    this many observations, afterwards each time they have grown by ``refit_growth``.
+    this many observations, afterwards each time they have grown by ``refit_growth``. known:
+    (length-scale on [-1, 1]^D, variance of the function, variance of the noise), taken as they
+    are, with a mean of 0, instead of anything fitted; what the theory assumes.
     """
 
     kernel: str = "matern52"
@@ -66,6 +115,7 @@ class Surrogate:
     noise_floor: float = 1e-6
     refit_always: int = 40
     refit_growth: float = 1.1
+    known: tuple[float, float, float] | None = None
 
     def __post_init__(self) -> None:
         if self.kernel not in KERNELS:
@@ -75,6 +125,13 @@ class Surrogate:
         positive_number("noise_floor", self.noise_floor, below=1.0)
         if positive_number("refit_growth", self.refit_growth) <= 1.0:
             raise ValueError(f"refit_growth must be greater than 1, got {self.refit_growth}")
+        if self.known is not None:
+            if len(self.known) != 3:
+                raise ValueError(
+                    f"known must be (length-scale, variance, noise variance), got {self.known!r}"
+                )
+            for name, value in zip(("length-scale", "variance", "noise"), self.known, strict=True):
+                positive_number(f"known {name}", value)
 
     def advance(
         self,
@@ -84,23 +141,29 @@ class Surrogate:
         device: Any | None = None,
         *,
         other_inputs: bool = False,
+        refit: Refit | None = None,
     ) -> Model:
         """The model for all evaluations so far, X (n, D) and y (n,), y = nan for a failure.
 
         ``previous`` must be the model of a prefix of the same history; with ``other_inputs``,
         of the same values seen from other coordinates, whose hyper-parameters these share.
         Failed points take no part in the fit; afterwards they count with a low value (see
-        _stand_ins).
+        _stand_ins). ``refit``: instead of the schedule's, where time is short.
         """
         ok = np.isfinite(y)
         known = None if other_inputs else previous
         base = np.empty((0, 0)) if self.ard else _extend_distances(known, X)
-        if previous is None or self._refit_is_due(previous, y[ok]):
-            shift, scale = standardisation(y[ok])
+        if refit is None:
+            due = previous is None or self.refit_is_due(previous, y[ok])
+            refit = Refit(len(y) if due else 0)
+        if previous is None or refit.most:
+            shift, scale = standardisation(y[ok]) if self.known is None else (0.0, 1.0)
             warm = None if previous is None else previous.gp.hyper
             u = _standardised(y, shift, scale)
-            hyper = self.fit(X[ok], u[ok], warm, None if self.ard else base[np.ix_(ok, ok)])
-            fitted_on, gp = int(np.count_nonzero(ok)), None
+            on = _spread(np.flatnonzero(ok), refit.most)
+            among = None if self.ard else base[np.ix_(on, on)]
+            hyper = self.fit(X[on], u[on], warm, among, refit.deadline)
+            fitted_on, gp = len(on), None
         else:
             shift, scale, fitted_on = previous.shift, previous.scale, previous.fitted_on
             u = _standardised(y, shift, scale)
@@ -118,7 +181,10 @@ class Surrogate:
             gp = gp.with_values(u_on)
         return Model(gp, shift, scale, fitted_on, base)
 
-    def _refit_is_due(self, previous: Model, y: Host) -> bool:
+    def refit_is_due(self, previous: Model, y: Host) -> bool:
+        """Whether the values y (n,), failures left out, have outgrown the last fit."""
+        if self.known is not None:
+            return False
         n, fitted_on = len(y), previous.fitted_on
         if n == fitted_on:
             return False
@@ -135,15 +201,19 @@ class Surrogate:
         u: Host,
         warm: Hyperparameters | None = None,
         base: Host | None = None,
+        deadline: float | None = None,
     ) -> Hyperparameters:
         """Best hyper-parameters for standardised values ``u`` (n,) at ``X`` (n, D).
 
         ``base`` (n, n) are the points' squared distances, where they are known. Several
         starting points are compared, and L-BFGS-B climbs from the best of them; from all,
-        where that is cheap and there is no warm start.
+        where that is cheap and there is no warm start. At ``deadline`` the best ones so far.
         """
         D = X.shape[1]
         kernel = KERNELS[self.kernel]
+        if self.known is not None:
+            lengthscale, amplitude, noise = self.known
+            return Hyperparameters(kernel, np.array(lengthscale), amplitude, noise)
         priors = dimension_scaled(D) if self.prior == "dimension-scaled" else Priors()
         size = D if self.ard else 1
         log_start = [math.log(c * math.sqrt(D)) for c in START_LENGTHSCALES]
@@ -158,12 +228,21 @@ class Surrogate:
         if warm is not None:
             starts.insert(0, _pack(warm, size))
         bounds = _bounds(D, size, self.noise_floor, priors.learn_amplitude)
-        scored = sorted(((posterior.value(s), i) for i, s in enumerate(starts)), reverse=True)
+        # At least the first one, which a warm start is.
+        tried = (s for i, s in enumerate(starts) if i == 0 or not late(deadline))
+        scored = sorted(((posterior.value(s), i) for i, s in enumerate(tried)), reverse=True)
         cheap = warm is None and len(u) ** 2 * size <= CHEAP
         chosen = scored if cheap else scored[:1]
-        climbs = [_climb(posterior, starts[i], value, bounds) for value, i in chosen]
+        climbs = [_climb(posterior, starts[i], value, bounds, deadline) for value, i in chosen]
         _, theta = max(climbs, key=lambda climb: climb[0])
         return replace(_unpack(kernel, theta, 0.0), mean=posterior.mean(theta))
+
+
+def _spread(rows: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+    """At most so many of the rows, spread evenly over them."""
+    if len(rows) <= most:
+        return rows
+    return rows[np.linspace(0, len(rows) - 1, most).round().astype(np.intp)]
 
 
 def _extend_distances(previous: Model | None, X: Host) -> Host:
@@ -215,27 +294,43 @@ def _standardised(y: Host, shift: float, scale: float) -> Host:
 
 
 def _climb(
-    posterior: LogPosterior, start: Host, value: float, bounds: list[tuple[float, float]]
+    posterior: LogPosterior,
+    start: Host,
+    value: float,
+    bounds: list[tuple[float, float]],
+    deadline: float | None,
 ) -> tuple[float, Host]:
     """One L-BFGS-B ascent from ``start``, where the posterior is ``value``; (value, θ)."""
     from scipy.optimize import minimize  # slow to import, and only needed once data is there
 
+    if late(deadline):
+        return value, start
+    best = value, start
+
     def negative(theta: Host) -> tuple[float, Host]:
+        nonlocal best
         value, grad = posterior(theta)
+        if deadline is not None:
+            best = max(best, (value, theta.copy()), key=lambda pair: pair[0])
+            if late(deadline):
+                raise TimeoutError
         # A matrix that cannot be factored is a wall; L-BFGS-B backs off from a large value.
         return (-value, -grad) if math.isfinite(value) else (1e25, grad)
 
     lower, upper = np.array(bounds).T
     # L-BFGS-B stops by a gain relative to the value; ours is to be absolute.
     size = max(len(posterior.u), abs(value)) if math.isfinite(value) else len(posterior.u)
-    result = minimize(
-        negative,
-        np.clip(start, lower, upper),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=bounds,
-        options={"maxiter": 60, "ftol": NEGLIGIBLE / size, "gtol": 1e-4},
-    )
+    try:
+        result = minimize(
+            negative,
+            np.clip(start, lower, upper),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            options={"maxiter": 60, "ftol": NEGLIGIBLE / size, "gtol": 1e-4},
+        )
+    except TimeoutError:
+        return best
     return -float(result.fun), np.asarray(result.x)
 
 

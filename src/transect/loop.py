@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ._checks import one_number, positive_number, whole_number
-from ._clock import deadline_in, late
+from ._clock import deadline_in, late, left
+from .journal import Journal
 from .optimizer import DEFAULT_STRATEGY, Optimizer, Trial
 from .strategies import Strategy
 
@@ -33,6 +36,7 @@ def minimize(
     n_init: int | None = None,
     max_time: float | None = None,
     suggest_time: float | None = None,
+    journal: str | Path | None = None,
     callback: Callable[[OptimizeResult], Any] | None = None,
     progress: bool = True,
 ) -> OptimizeResult:
@@ -60,9 +64,14 @@ def minimize(
         Random points before the strategy takes over, x0 included (default 20, or half of
         max_evals where that is less).
     max_time
-        Seconds after which no further point is asked for.
+        Seconds after which no further point is asked for; a suggestion still under way is
+        cut short, an evaluation is not.
     suggest_time
-        Seconds that the search for a point may take; fitting the model is not cut short.
+        Seconds that a suggestion may take: the model is fitted as well, and searched as far,
+        as there is time for.
+    journal
+        A file, which must not exist yet, to keep every trial in as it comes (SQLite); see
+        ``transect report``.
     callback
         Called with an OptimizeResult after every evaluation; StopIteration ends the run.
     progress
@@ -71,11 +80,13 @@ def minimize(
     Returns
     -------
     scipy.optimize.OptimizeResult
-        With x, fun, nfev, success, message, x_iters, func_vals (nan for failures) and
-        trials.
+        With x, fun, nfev, success, message, x_iters, func_vals (nan for failures), trials
+        and guarantee: what the theory says of the run. ``transect.report`` shows all of it.
     """
     opt = _optimizer(bounds, max_evals, strategy, seed, n_init, suggest_time, maximize=False)
-    return _run(f, opt, max_evals, _seed_points(opt, x0, y0), max_time, callback, progress)
+    given = _seed_points(opt, x0, y0)
+    with _kept(opt, journal) as keep:
+        return _run(f, opt, max_evals, given, max_time, keep, callback, progress)
 
 
 def maximize(
@@ -90,12 +101,15 @@ def maximize(
     n_init: int | None = None,
     max_time: float | None = None,
     suggest_time: float | None = None,
+    journal: str | Path | None = None,
     callback: Callable[[OptimizeResult], Any] | None = None,
     progress: bool = True,
 ) -> OptimizeResult:
     """Maximise an expensive function of many variables; see :func:`minimize`."""
     opt = _optimizer(bounds, max_evals, strategy, seed, n_init, suggest_time, maximize=True)
-    return _run(f, opt, max_evals, _seed_points(opt, x0, y0), max_time, callback, progress)
+    given = _seed_points(opt, x0, y0)
+    with _kept(opt, journal) as keep:
+        return _run(f, opt, max_evals, given, max_time, keep, callback, progress)
 
 
 def _optimizer(
@@ -126,10 +140,11 @@ def _run(
     max_evals: int,
     given: int,
     max_time: float | None,
+    keep: Callable[[Trial], None],
     callback: Callable[[OptimizeResult], Any] | None,
     progress: bool,
 ) -> OptimizeResult:
-    """Ask, evaluate, tell; ``given`` points were told before."""
+    """Ask, evaluate, tell, and keep each trial; ``given`` points were told before."""
     if not callable(f):
         raise TypeError(f"f must be a function of one vector, got {f!r}")
     if callback is not None and not callable(callback):
@@ -141,7 +156,9 @@ def _run(
             if late(deadline):
                 message = f"stopped after max_time = {max_time} s"
                 break
-            _evaluate(f, opt, opt.ask())
+            trial = opt.ask(left(deadline) if deadline else None)
+            keep(trial)
+            keep(_evaluate(f, opt, trial))
             best = opt.best
             if best is not None:
                 bar.set_postfix_str(f"best {best.value:.6g}", refresh=False)
@@ -179,14 +196,26 @@ def _seed_points(opt: Optimizer, x0: Any, y0: Any) -> int:
     return len(points)
 
 
-def _evaluate(f: Objective, opt: Optimizer, trial: Trial) -> None:
+@contextmanager
+def _kept(opt: Optimizer, journal: str | Path | None) -> Iterator[Callable[[Trial], None]]:
+    """A function that keeps trials in the journal, if there is to be one."""
+    if journal is None:
+        yield lambda trial: None
+        return
+    bounds = np.stack([opt.box.lower, opt.box.upper], axis=1)
+    with closing(Journal(journal, {**opt.settings, "bounds": bounds})) as kept:
+        for trial in opt.trials:
+            kept.write(trial)
+        yield kept.write
+
+
+def _evaluate(f: Objective, opt: Optimizer, trial: Trial) -> Trial:
     """Evaluate one trial. What the objective raises is a failure; what we raise is not."""
     try:
         value = f(trial.x.copy())
     except Exception as error:
-        opt.fail(trial, f"{type(error).__name__}: {error}")
         log.warning("evaluation %d failed: %s: %s", trial.id, type(error).__name__, error)
-        return
+        return opt.fail(trial, f"{type(error).__name__}: {error}")
     try:
         one_number("the objective's value", value)
     except TypeError as error:
@@ -194,12 +223,12 @@ def _evaluate(f: Objective, opt: Optimizer, trial: Trial) -> None:
         # evaluations would not mend it; later, finished evaluations are worth more.
         if opt.best is None:
             raise
-        opt.fail(trial, str(error))
         log.warning("evaluation %d failed: %s", trial.id, error)
-        return
+        return opt.fail(trial, str(error))
     finished = opt.tell(trial, value)
     if finished.state == "failed":
         log.warning("evaluation %d failed: %s", trial.id, finished.error)
+    return finished
 
 
 def _result(opt: Optimizer, given: int, message: str) -> OptimizeResult:
@@ -219,6 +248,8 @@ def _result(opt: Optimizer, given: int, message: str) -> OptimizeResult:
         x_iters=np.array([t.x for t in trials]).reshape(-1, opt.box.D),
         func_vals=np.array([np.nan if t.value is None else t.value for t in trials]),
         trials=trials,
+        guarantee=opt.guarantee,
+        settings=opt.settings,
     )
     return result
 

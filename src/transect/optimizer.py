@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,9 @@ from ._checks import one_number, positive_number, whole_number
 from ._clock import deadline_in
 from ._threads import quiet_blas
 from .box import Box
-from .strategies import GPUCB, History, Proposal, Setting, Strategy, resolve
+from .certificate import of_run, of_strategy
+from .pace import prepare
+from .strategies import GPUCB, Guarantee, History, Proposal, Setting, Strategy, resolve
 
 DEFAULT_STRATEGY = GPUCB(beta="practical")
 DUPLICATE = 1e-9  # points closer than this in every coordinate (box side 2) are the same
@@ -51,8 +53,8 @@ class Optimizer:
     strategy: a name or an object such as ``MSUCB(d=5, n0=1, alpha=1)``. seed: the same
     seed gives the same run. n_init: random points before the strategy takes over; points
     told from elsewhere count. maximize: look for the largest value instead of the least.
-    suggest_time: seconds the search for a point may take, after which the best one so far is
-    taken (fitting the model is not cut short). suggest_evals: acquisition evaluations a
+    suggest_time: seconds a suggestion may take: the model is fitted as well and searched as
+    far as there is time for. suggest_evals: acquisition evaluations a
     suggestion may take, to compare strategies on equal terms (default: what each needs).
     max_evals: how many evaluations there will be, for strategies that divide them up.
     device: a torch device to compute on.
@@ -80,11 +82,13 @@ class Optimizer:
         self.n_init = whole_number("n_init", n_init, 1)
         if suggest_time is not None:
             suggest_time = positive_number("suggest_time", suggest_time)
+            prepare()
         if suggest_evals is not None:
             suggest_evals = whole_number("suggest_evals", suggest_evals, 100)
         if max_evals is not None:
             max_evals = whole_number("max_evals", max_evals, 1)
         self.suggest_time = suggest_time
+        self.seed, self.maximize, self.max_evals = seed, maximize, max_evals
         self._sign = 1.0 if maximize else -1.0
         self._seed = _seed(seed)
         self._state = self.strategy.start(
@@ -99,10 +103,11 @@ class Optimizer:
 
     # --- the two calls ---------------------------------------------------------------
 
-    def ask(self) -> Trial:
-        """The next point to evaluate."""
+    def ask(self, within: float | None = None) -> Trial:
+        """The next point to evaluate; ``within`` so many seconds, if sooner than suggest_time."""
         started = time.perf_counter()
-        deadline = deadline_in(self.suggest_time)
+        limits = [s for s in (within, self.suggest_time) if s is not None]
+        deadline = deadline_in(min(limits, default=None))
         # Every ask has its own generator, so a run can be picked up at any trial.
         rng = np.random.default_rng([self._seed, len(self._trials)])
         if self._queue:
@@ -115,6 +120,8 @@ class Optimizer:
             with quiet_blas():
                 proposal = self.strategy.suggest(self._state, history, rng, deadline)
             source = "strategy"
+            known = {"told": len(history.y), "pending": len(history.pending)}
+            proposal = replace(proposal, info={**proposal.info, **known})
             if self._is_duplicate(proposal.x):
                 proposal = self._instead_of(proposal, history, drawn)
                 source = "instead of a duplicate"
@@ -173,6 +180,28 @@ class Optimizer:
         """The finished trial with the best value; None before there is one."""
         done = [t for t in self._trials if t.value is not None]
         return max(done, key=lambda t: self._sign * float(t.value or 0.0), default=None)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What describes the run, in plain numbers and texts."""
+        general = of_strategy(self.strategy, self.box.D)
+        return {
+            "strategy": _in_short(self.strategy),
+            "D": self.box.D,
+            "maximize": self.maximize,
+            "seed": self.seed,
+            "n_init": self.n_init,
+            "max_evals": self.max_evals,
+            "suggest_time": self.suggest_time,
+            "guarantee": [general.statement, list(general.unmet)],
+        }
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the theory says of this run, and which assumptions are not met."""
+        failures = sum(t.state == "failed" for t in self._trials)
+        general = of_strategy(self.strategy, self.box.D)
+        return of_run(general, [t.info for t in self._trials], failures)
 
     # --- inside ----------------------------------------------------------------------
 
@@ -246,6 +275,19 @@ class _Rows:
             self._data = np.concatenate([self._data, np.empty_like(self._data)])
         self._data[self._count] = row
         self._count += 1
+
+
+def _in_short(strategy: Any) -> str:
+    """Like its repr, without what is as always."""
+    if not is_dataclass(strategy):
+        return repr(strategy)
+    said = []
+    for f in fields(strategy):
+        value = getattr(strategy, f.name)
+        default = f.default if f.default_factory is MISSING else f.default_factory()
+        if value != default:
+            said.append(f"{f.name}={value!r}")
+    return f"{type(strategy).__name__}({', '.join(said)})"
 
 
 def _seed(seed: int | None) -> int:

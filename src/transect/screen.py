@@ -31,6 +31,7 @@ from .subspace import Slices
 
 CANDIDATES = 8192  # points the table aims at, spread over the slices
 MOST_PER_SLICE = 64
+TABLES = 1e9  # bytes the tables may take
 LEAST_PROBES = 4  # points tried on a slice even where only one is kept
 PORTION = 1e9  # multiplications between two glances at the clock
 SINGLE_FLOOR = 1e-6  # share of the prior variance that single precision can tell from 0
@@ -48,7 +49,7 @@ class Screen:
     """
 
     def __init__(
-        self, slices: Slices, memory: float = 1e9, budget: int | None = None, evals: int = 0
+        self, slices: Slices, memory: float = TABLES, budget: int | None = None, evals: int = 0
     ) -> None:
         """``memory``: bytes the tables may take; ``budget``: acquisition evaluations a search;
         ``evals``: observations there will be, where that is known.

@@ -25,6 +25,8 @@ from .ascent import Objective
 from .gp import GaussianProcess
 from .subspace import Slices, Subspace
 
+LONG = 1000  # dimensions from which on a copy of X takes longer than what is done with it
+
 
 @dataclass(frozen=True, eq=False)
 class View:
@@ -34,12 +36,16 @@ class View:
     c: Array  # (m, n)
     u: Array  # (n, d)
     R: Array  # (d,) diagonal, or (d, d)
+    unit: Any = 1.0  # what |R·v - u|² is multiplied with
 
     @staticmethod
     def of_subspace(gp: GaussianProcess, subspace: Subspace) -> View:
         """One subspace."""
         xp = namespace(gp.X)
         lengthscale = gp.hyper.lengthscale
+        moved = subspace.basis is None and bool(np.any(subspace.offset))
+        if gp.X.shape[1] >= LONG and lengthscale.ndim == 0 and not moved:
+            return _in_place(gp, subspace)
         gap = (gp.X - like(gp.X, subspace.offset)) / lengthscale  # (n, D)
         if subspace.basis is None:
             scale = (1.0 / lengthscale) * xp.ones_like(gp.X[0, :])
@@ -76,11 +82,7 @@ class View:
     @cached_property
     def _c_and_u(self) -> Array:
         """What of sq does not depend on v: c + |u|², (m, n)."""
-        return self.c + namespace(self.u).vecdot(self.u, self.u)[None, :]
-
-    @cached_property
-    def _minus_two_u_T(self) -> Array:
-        return -2.0 * self.u.T  # (d, n)
+        return self.c + self.unit * namespace(self.u).vecdot(self.u, self.u)[None, :]
 
     @cached_property
     def _weights(self) -> Array:
@@ -90,8 +92,8 @@ class View:
         """Squared distances (p, n) of V (p, d) on subspaces ``rows`` (p,); and R·v (p, d)."""
         xp = namespace(V)
         w = V * self.R[None, :] if self.R.ndim == 1 else V @ self.R.T
-        sq = w @ self._minus_two_u_T
-        sq += xp.vecdot(w, w)[:, None]
+        sq = (-2.0 * self.unit * w) @ self.u.T
+        sq += self.unit * xp.vecdot(w, w)[:, None]
         sq += self._c_and_u if self.c.shape[0] == 1 else xp.take(self._c_and_u, rows, axis=0)
         return xp.clip(sq, 0.0, None), w
 
@@ -106,10 +108,25 @@ class View:
             xp = namespace(V)
             sq, w = self.sq(V, rows)
             value, d_sq = _by_distance(self.gp, self._weights, acquisition, sq)
-            d_w = 2.0 * (xp.sum(d_sq, axis=1)[:, None] * w - d_sq @ self.u)  # ∂sq/∂w = 2 (w - u)
+            # ∂sq/∂w = 2 unit (w - u)
+            d_w = 2.0 * self.unit * (xp.sum(d_sq, axis=1)[:, None] * w - d_sq @ self.u)
             return value, (d_w * self.R[None, :] if self.R.ndim == 1 else d_w @ self.R)
 
         return evaluate
+
+
+def _in_place(gp: GaussianProcess, subspace: Subspace) -> View:
+    """One subspace, for one length-scale, without a copy of X."""
+    xp = namespace(gp.X)
+    unit = 1.0 / gp.hyper.lengthscale**2
+    offset = like(gp.X, subspace.offset)
+    if subspace.basis is None:
+        return View(gp, xp.zeros_like(gp.y)[None, :], gp.X, xp.ones_like(offset), unit)
+    Q, R = xp.linalg.qr(like(gp.X, subspace.basis))
+    u = gp.X @ Q - offset @ Q
+    gap = gp.norm + unit * (xp.vecdot(offset, offset) - 2.0 * (gp.X @ offset))  # (n,)
+    c = xp.clip(gap - unit * xp.vecdot(u, u), 0.0, None)
+    return View(gp, c[None, :], u, R, unit)
 
 
 class Warp(Protocol):

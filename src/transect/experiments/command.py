@@ -118,7 +118,7 @@ def _run(arguments: argparse.Namespace) -> int:
         print(
             f"{len(searches)} runs of {searches[0].evals} evaluations, {N_INIT} of them initial; "
             f"acquisition evaluations a suggestion: 30·D, at least 1000 and at most {MOST_EVALS}, "
-            "for all; no limit for …-all"
+            "for all but those that have no limit (bench list)"
         )
     workers = arguments.workers
     if workers is None:

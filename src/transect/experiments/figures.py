@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
 from ..strategies import (
     GPUCB,
@@ -62,6 +63,7 @@ class Kind(StrEnum):
     REGRET = "regret"  # along a run, on a logarithmic axis: the least value is known
     LOSS = "loss"  # along a run, as it is
     FINAL = "final loss"  # at the end, one panel beside the other
+    TRADE = "trade"  # regret at the end against acquisition evaluations a suggestion
 
 
 @dataclass(frozen=True)
@@ -175,6 +177,11 @@ LIMITED = tuple(_slices(n0, alpha, limited=True) for n0, alpha in SCHEDULES)
 UNLIMITED = tuple(_slices(n0, alpha, limited=False) for n0, alpha in SCHEDULES[:3])
 FREE = tuple(_free(d) for d in (1, 2, 5, 10))
 
+
+def _traded(d: int, n0: int, alpha: int, D: int) -> Strategy:
+    return MSUCB(d=d, n0=n0, alpha=alpha, beta="practical")
+
+
 # What the learning tasks compare: the paper's five, with d = 10, and ours beside them.
 LEARNERS = (
     Line("ms-ucb-d10-1-1", "MS-UCB, d = 10, (1, 1)", lambda D: MSUCB(d=10, n0=1, alpha=1)),
@@ -185,6 +192,21 @@ LEARNERS = (
     Line("gp-ucb-practical", "GP-UCB, practical β", lambda D: GPUCB(beta="practical")),
     Line("random", "random search", lambda D: RandomSearch()),
 )
+# The trade: more slices, or more free coordinates, for more computation; nothing is cut short.
+# β is the practical one: with the published one all of them explore, whatever the search finds.
+TRADED = tuple(
+    Line(
+        f"trade-d{d}-{n0}-{alpha}",
+        f"d = {d}",
+        partial(_traded, d, n0, alpha),
+        limited=False,
+    )
+    for d in (1, 5, 10)
+    for n0, alpha in ((1, 0), (10, 0), (1, 1), (100, 0), (1000, 0))
+)
+WHOLE_BOX = Line("trade-box", "the whole box (GP-UCB)", lambda D: GPUCB(beta="practical"), False)
+RANDOM = Line("random", "random search", lambda D: RandomSearch())
+
 ALL_ADAM = Line("all-adam", "all weights by Adam", None)
 LINEAR_SVM = Line("linear-svm", "linear SVM", None)
 
@@ -236,6 +258,17 @@ def _ramps(D: int) -> tuple[Grid, Grid]:
     return (
         Grid(f"progress{end}", f"stand-in for Gisette, D = {D}", 1, every[:1], lines, Kind.LOSS),
         Grid(f"final{end}", f"stand-in for Gisette, D = {D}", 1, every, lines, Kind.FINAL),
+    )
+
+
+def _trade(D: int) -> Grid:
+    return Grid(
+        f"slices-{D}",
+        f"MS-UCB with the practical β, D = {D}",
+        3,
+        _panels(FULL, (D,), shifted=True),
+        (*TRADED, WHOLE_BOX, RANDOM),
+        Kind.TRADE,
     )
 
 
@@ -334,6 +367,13 @@ FIGURES = {
             quick=_ramps(501),
             repeats=15,
             evals=300,
+        ),
+        Figure(
+            "trade",
+            "Regret against computation",
+            (_trade(50),),
+            quick=(_trade(20),),
+            repeats=10,
         ),
     )
 }

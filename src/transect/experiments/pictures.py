@@ -47,6 +47,7 @@ COLOURS = {
     "all-adam": ORANGE,
     "linear-svm": ORANGE,
 }
+TRADE_COLOURS = (SKY, VERMILLION, BLUE, BLACK, GREY)
 DASHES = {"gp-ucb-ms-beta": "--", "random": ":"}
 EMPHASISED = ("ms-ucb", "ms-ucb-d10-1-1")
 
@@ -107,6 +108,8 @@ def draw(figure: Figure, table: Table, folder: Path) -> list[Path]:
             continue
         if grid.kind is Kind.FINAL:
             paths.append(_final_picture(figure, grid, table, folder))
+        elif grid.kind is Kind.TRADE:
+            paths.append(_trade_picture(figure, grid, table, folder))
         else:
             paths += [_picture(figure, grid, curve, table, folder) for curve in CURVES[grid.kind]]
     return paths
@@ -159,6 +162,39 @@ def _final_picture(figure: Figure, grid: Grid, table: Table, folder: Path) -> Pa
     ax.set_xticks(range(len(grid.panels)), ticks)
     _plain(ax)
     return _finish(canvas, figure, grid, table, folder / f"{figure.name}-{grid.name}.png")
+
+
+def _trade_picture(figure: Figure, grid: Grid, table: Table, folder: Path) -> Path:
+    """Regret at the end against acquisition evaluations; lines of one title are joined."""
+    from matplotlib.figure import Figure as Canvas
+
+    size = np.array([grid.columns, 1]) * PANEL_INCHES * (1.0, 1.3) + FRAME_INCHES
+    canvas = Canvas(figsize=tuple(size), layout="constrained")
+    for ax, panel in zip(canvas.subplots(1, grid.columns), grid.panels, strict=True):
+        for k, title in enumerate(dict.fromkeys(line.title for line in grid.lines)):
+            family = [line for line in grid.lines if line.title == title]
+            cells = [table.cells.get((panel.problem.label, line.label)) for line in family]
+            _draw_trade(ax, title, TRADE_COLOURS[k], [cell for cell in cells if cell])
+        ax.set_xscale("log")
+        ax.set_title(panel.title, fontsize=9)
+        ax.set_xlabel("acquisition evaluations a suggestion", fontsize=9)
+        _plain(ax)
+    canvas.supylabel("log10 of the best regret", fontsize=10)
+    return _finish(canvas, figure, grid, table, folder / f"{figure.name}-{grid.name}.png")
+
+
+def _draw_trade(ax: Any, title: str, colour: str, cells: list[Cell]) -> None:
+    """Mean and its standard error; level where nothing is searched."""
+    regrets = [log_regret(cell.final) for cell in cells]
+    means = [float(values.mean()) for values in regrets]
+    if cells and not cells[0].evaluations:
+        ax.axhline(means[0], label=title, color=colour, linestyle=":")
+    elif cells:
+        errors = [float(values.std() / np.sqrt(len(values))) for values in regrets]
+        ax.errorbar(
+            [cell.evaluations for cell in cells], means, errors,
+            label=title, color=colour, fmt="o-", markersize=4, linewidth=1, capsize=2,
+        )  # fmt: skip
 
 
 def _reached(table: Table, panel: Panel, line: Line) -> Host:

@@ -6,6 +6,7 @@ from typing import Any
 
 from .dropout_ucb import DropoutUCB
 from .gp_ucb import GPUCB
+from .guarantee import Guarantee, no_guarantee
 from .hesbo import HeSBO
 from .line_bo import LineBO
 from .ms_ucb import MSUCB
@@ -25,6 +26,7 @@ __all__ = [
     "REMBO",
     "SRE",
     "DropoutUCB",
+    "Guarantee",
     "HeSBO",
     "History",
     "LineBO",
@@ -33,6 +35,7 @@ __all__ = [
     "Setting",
     "Strategy",
     "as_drawn",
+    "no_guarantee",
     "resolve",
 ]
 

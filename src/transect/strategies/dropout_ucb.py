@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .._array import Host
 from .._checks import positive_number, whole_number
 from ..fit import Model, Surrogate
+from .guarantee import no_guarantee
 from .inner import Confidence, check_acquisition, step
 from .protocol import (
     Belief,
@@ -50,6 +51,7 @@ class DropoutUCB:
 
     name: ClassVar[str] = "dropout-ucb"
     initial = as_drawn
+    guarantee = no_guarantee
 
     d: int | None = None
     fill: str = "mix"
@@ -82,24 +84,31 @@ class DropoutUCB:
         confidence = Confidence(self.beta, self.delta, acquisition=self.acquisition)
         if d == D:
             chosen, x, filled = np.arange(D), np.zeros(D), "none"
-            belief = Belief.of(self.surrogate, state.model, history, state.setting.device)
+            belief = Belief.of(self.surrogate, state.model, history, state.setting.device, deadline)
         else:
             chosen = np.sort(rng.choice(D, d, replace=False))
             x, filled = self._fill(history, rng)
-            belief = self._project(state, history, chosen)
+            belief = self._project(state, history, chosen, deadline)
         found = step(confidence, belief, t, state.setting, rng, deadline)
         x[chosen] = found.v
         info = {**found.info, "coordinates": chosen, "fill": filled}
         return Proposal(x, info, replace(state, t=t, model=belief.model))
 
-    def _project(self, state: _State, history: History, chosen: NDArray[np.intp]) -> Belief:
+    def _project(
+        self,
+        state: _State,
+        history: History,
+        chosen: NDArray[np.intp],
+        deadline: float | None,
+    ) -> Belief:
         """The model of the chosen coordinates.
 
         All are drawn alike, so one length-scale is for all of them, refitted when due.
         """
         inside = History(history.X[:, chosen], history.y, history.pending[:, chosen])
         previous = None if self.surrogate.ard else state.model
-        return Belief.of(self.surrogate, previous, inside, state.setting.device, other_inputs=True)
+        device = state.setting.device
+        return Belief.of(self.surrogate, previous, inside, device, deadline, other_inputs=True)
 
     def _fill(self, history: History, rng: np.random.Generator) -> tuple[Host, str]:
         """A point (D,) to put the chosen coordinates into, and where it is from."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._checks import positive_number
 from ..fit import Model, Surrogate
+from .guarantee import Guarantee, srinivas
 from .inner import Confidence, check_acquisition, step
 from .protocol import Belief, Beta, History, Proposal, Setting, as_drawn, check_model
 
@@ -51,6 +52,10 @@ class GPUCB:
     def start(self, setting: Setting) -> _State:
         return _State(setting, 0, None)
 
+    def guarantee(self, D: int) -> Guarantee:
+        published = self.beta_scale == 1.0 and self.acquisition == "ucb"
+        return srinivas(self.surrogate, self.beta, self.delta, published)
+
     def suggest(
         self,
         state: _State,
@@ -62,6 +67,6 @@ class GPUCB:
         confidence = Confidence(
             self.beta, self.delta, self.a, self.b, self.beta_scale, self.acquisition
         )
-        belief = Belief.of(self.surrogate, state.model, history, setting.device)
+        belief = Belief.of(self.surrogate, state.model, history, setting.device, deadline)
         found = step(confidence, belief, t, setting, rng, deadline)
         return Proposal(found.v, found.info, replace(state, t=t, model=belief.model))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .._array import Host
 from .._checks import whole_number
 from ..fit import Model, Surrogate
+from .guarantee import no_guarantee
 from .inner import ENOUGH, Confidence, check_acquisition, step
 from .protocol import (
     Belief,
@@ -54,6 +55,7 @@ class HeSBO:
     """
 
     name: ClassVar[str] = "hesbo"
+    guarantee = no_guarantee
 
     d: int | None = None
     beta: Beta = "paper"
@@ -92,7 +94,7 @@ class HeSBO:
         if inside.values < ENOUGH:
             drawn = self.initial(state, history, rng.uniform(-1.0, 1.0, setting.D))
             return replace(drawn, state=replace(state, t=t))
-        belief = Belief.of(self.surrogate, state.model, inside, setting.device)
+        belief = Belief.of(self.surrogate, state.model, inside, setting.device, deadline)
         confidence = Confidence(self.beta, self.delta, acquisition=self.acquisition)
         found = step(confidence, belief, t, setting, rng, deadline)
         return Proposal(

@@ -88,4 +88,5 @@ def step(
     else:
         info["log_ei"] = found.value
     info |= {"t": t, "subspaces": found.subspaces, "evaluations": found.evaluations}
+    info["observations"] = belief.model.gp.n
     return Step(found.x, info)

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._array import Host, like, to_host
 from .._checks import positive_number, whole_number
+from .._clock import part_of
 from ..acquisition import UCB
 from ..ascent import ascend
 from ..climb import Meter
@@ -19,6 +20,7 @@ from ..gp import GaussianProcess
 from ..subspace import Subspace
 from ..theory import ms_ucb_beta
 from ..view import View
+from .guarantee import no_guarantee
 from .protocol import (
     Belief,
     Beta,
@@ -75,6 +77,7 @@ class LineBO:
 
     name: ClassVar[str] = "line-bo"
     initial = as_drawn
+    guarantee = no_guarantee
 
     direction: str = "random"
     least: int = 5
@@ -104,11 +107,11 @@ class LineBO:
         deadline: float | None = None,
     ) -> Proposal:
         t, setting = state.t + 1, state.setting
-        belief = Belief.of(self.surrogate, state.model, history, setting.device)
+        belief = Belief.of(self.surrogate, state.model, history, setting.device, deadline)
         published = {"paper": ms_ucb_beta(t, setting.D, 1, self.delta)}
         ucb = UCB(beta_value(self.beta, t, 1, published))
         meter = Meter(setting.suggest_evals or math.inf)
-        line = self._line(state.line, belief.gp, ucb, history, rng, meter)
+        line = self._line(state.line, belief.gp, ucb, history, rng, meter, deadline)
         budget = None if setting.suggest_evals is None else int(meter.left)
         found = search_subspace(line.segment, belief.gp, ucb, rng, budget=budget, deadline=deadline)
         line = replace(line, queries=line.queries + 1)
@@ -132,6 +135,7 @@ class LineBO:
         history: History,
         rng: np.random.Generator,
         meter: Meter,
+        deadline: float | None,
     ) -> _Line:
         """The line to look for the next point on: this one or, if it is done, the next."""
         if line is None:
@@ -139,7 +143,8 @@ class LineBO:
         if not self._is_done(line, gp, ucb, history, meter):
             return line
         budget = int(min(MEAN_EVALS, meter.budget / 4))
-        best = search_subspace(line.segment, gp, UCB(0.0), rng, budget=budget)  # a few ms
+        soon = part_of(deadline, 0.3)
+        best = search_subspace(line.segment, gp, UCB(0.0), rng, budget=budget, deadline=soon)
         meter.used += best.evaluations
         through = best.x if best.value > _posterior(gp, line.through)[0] else line.through
         return self._lay(gp, line.index + 1, through, rng, meter)
@@ -157,9 +162,8 @@ class LineBO:
         top = int(np.argmax(values))
         if top in (0, GRID - 1):
             # A model that takes the values for noisy would go there for ever.
-            known = np.vstack([history.X, history.pending])
-            away = np.max(np.abs(known - line.segment.point(V[top])), axis=1)
-            if np.min(away) < TINY:
+            end = line.segment.point(V[top])
+            if _is_among(end, history.X) or _is_among(end, history.pending):
                 return True
         mean, var = _posterior(gp, line.through)
         spread = math.sqrt(ucb.beta * var)
@@ -193,6 +197,12 @@ class LineBO:
             turned = np.where(inwards != 0.0, inwards * np.abs(direction), direction)
             segment = Subspace.segment(through, turned)
         return _Line(index, through, segment)
+
+
+def _is_among(x: Host, points: Host) -> bool:
+    """Whether x (D,) is one of the points (k, D)."""
+    near = points[np.abs(points[:, 0] - x[0]) < TINY]  # few: the others need no second look
+    return bool(np.any(np.max(np.abs(near - x), axis=1) < TINY))
 
 
 def _posterior(gp: GaussianProcess, x: Host) -> tuple[float, float]:

@@ -14,6 +14,7 @@ from ..fit import Model, Surrogate, load
 from ..screen import Screen
 from ..subspace import Slices, Subspace
 from ..theory import corrected_beta, gp_ucb_beta, ms_ucb_beta, slice_count
+from .guarantee import Guarantee, srinivas, theorem_1
 from .protocol import (
     Belief,
     Beta,
@@ -97,7 +98,7 @@ class MSUCB:
         deadline: float | None = None,
     ) -> Proposal:
         D, d, t = state.setting.D, state.d, state.t + 1
-        belief = Belief.of(self.surrogate, state.model, history, state.setting.device)
+        belief = Belief.of(self.surrogate, state.model, history, state.setting.device, deadline)
         m = 1 if d == D else slice_count(t, self.n0, self.alpha)
         beta = beta_value(self.beta, t, d, self._published(t, D, d, m))
         acquisition = UCB(beta)
@@ -117,7 +118,7 @@ class MSUCB:
                 acquisition,
                 m,
                 rng,
-                settled=len(history.y),
+                settled=belief.model.gp.n,
                 deadline=deadline,
             )
         ucb = belief.unscaled(found.value)
@@ -132,8 +133,14 @@ class MSUCB:
             "slices": m,
             "subspaces": found.subspaces,
             "evaluations": found.evaluations,
+            "observations": belief.model.gp.n,
         }
         return Proposal(found.x, info, replace(state, t=t, model=belief.model))
+
+    def guarantee(self, D: int) -> Guarantee:
+        if free_coordinates(self.d, D) == D:
+            return srinivas(self.surrogate, self.beta, self.delta, as_published=True)
+        return theorem_1(self.surrogate, self.beta, self.delta)
 
     def _published(self, t: int, D: int, d: int, m: int) -> dict[str, float]:
         constants = (self.delta, self.a, self.b)

@@ -9,6 +9,7 @@ are to be maximised: units and signs are the optimizer's business.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeAlias
@@ -19,6 +20,7 @@ from .._array import Host, to_device
 from .._checks import is_real, positive_number
 from ..fit import Model, Surrogate
 from ..gp import GaussianProcess
+from ..pace import advance_within
 from ..theory import practical_scale
 
 Info: TypeAlias = Mapping[str, Any]  # numbers and short texts
@@ -100,7 +102,10 @@ class Proposal:
 
 
 class Strategy(Protocol):
-    """One algorithm: frozen, with everything it remembers in the state it is handed."""
+    """One algorithm: frozen, with everything it remembers in the state it is handed.
+
+    It may also have ``guarantee(D)``: what the theory says of its runs in D dimensions.
+    """
 
     name: ClassVar[str]
 
@@ -141,11 +146,17 @@ class Belief:
         previous: Model | None,
         history: History,
         device: Any | None,
+        deadline: float | None = None,
         *,
         other_inputs: bool = False,
     ) -> Belief:
-        """See ``Surrogate.advance``."""
-        model = surrogate.advance(previous, history.X, history.y, device, other_inputs=other_inputs)
+        """See ``Surrogate.advance``; before a deadline, of what there is time for."""
+        data = (surrogate, previous, history.X, history.y, device)
+        limited = previous is not None and previous.rows is not None  # once, at least
+        if deadline is None and not limited:
+            model = Surrogate.advance(*data, other_inputs=other_inputs)
+        else:
+            model = advance_within(*data, deadline or math.inf, other_inputs=other_inputs)
         gp = model.gp
         if len(history.pending):
             gp = gp.hallucinate(to_device(history.pending, device))

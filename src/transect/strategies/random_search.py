@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from .guarantee import no_guarantee
 from .protocol import History, Proposal, Setting, as_drawn
 
 
@@ -16,6 +17,7 @@ class RandomSearch:
 
     name: ClassVar[str] = "random"
     initial = as_drawn
+    guarantee = no_guarantee
 
     def start(self, setting: Setting) -> Setting:
         return setting

@@ -13,6 +13,7 @@ from .._checks import whole_number
 from ..embedding import Clipped, Psi
 from ..fit import Model, Surrogate
 from ..view import Warp
+from .guarantee import no_guarantee
 from .inner import ENOUGH, Confidence, check_acquisition, step
 from .protocol import (
     Belief,
@@ -65,6 +66,7 @@ class REMBO:
     """
 
     name: ClassVar[str] = "rembo"
+    guarantee = no_guarantee
 
     d: int | None = None
     k: int = 4
@@ -113,7 +115,7 @@ class REMBO:
         seen = inside
         if warp is not None:
             seen = replace(inside, X=warp.points(inside.X), pending=warp.points(inside.pending))
-        belief = Belief.of(self.surrogate, state.runs[run].model, seen, setting.device)
+        belief = Belief.of(self.surrogate, state.runs[run].model, seen, setting.device, deadline)
         best = np.argsort(-np.nan_to_num(inside.y, nan=-np.inf), kind="stable")[:5]
         confidence = Confidence(self.beta, self.delta, acquisition=self.acquisition)
         found = step(

@@ -11,6 +11,7 @@ import numpy as np
 from .._array import Host
 from .._checks import whole_number
 from ..fit import Model, Surrogate
+from .guarantee import no_guarantee
 from .inner import Confidence, check_acquisition, step
 from .protocol import (
     Belief,
@@ -75,6 +76,7 @@ class SRE:
     """
 
     name: ClassVar[str] = "sre"
+    guarantee = no_guarantee
 
     d: int | None = None
     m: int = 5
@@ -117,7 +119,7 @@ class SRE:
             inside = replace(
                 inside, X=np.vstack([free, inside.X]), y=np.append(stage.value, inside.y)
             )
-        belief = Belief.of(self.surrogate, stage.model, inside, setting.device)
+        belief = Belief.of(self.surrogate, stage.model, inside, setting.device, deadline)
         confidence = Confidence(self.beta, self.delta, acquisition=self.acquisition)
         found = step(confidence, belief, stage.t + 1, setting, rng, deadline)
         stage = replace(stage, t=stage.t + 1, model=belief.model)

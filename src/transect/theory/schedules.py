@@ -1,8 +1,4 @@
-"""Confidence parameters β_t and the size of Z_t, as published and corrected.
-
-Symbols as in the paper: D dimensions, d of them free, δ the failure probability, a and b
-the constants of Assumption 1. All schedules are for t = 1, 2, …
-"""
+"""Confidence parameters β_t, for t = 1, 2, …"""
 
 from __future__ import annotations
 
@@ -30,8 +26,12 @@ def corrected_beta(
 ) -> float:
     """MS-UCB's β_t with the union bound over all m = |Z_t| slices: + 2 log m.
 
-    Lemma 3 bounds the slice through z*_t alone, but which slice that is depends on f.
+    Lemma 3 bounds the slice through z*_t alone, but which slice that is depends on f. For
+    d = 0, where the published β_t is twice its lemma's, the lemma's 2 log(π²t²/(2δ)) is
+    what the union is added to: smaller than published as long as m < π²t²/(2δ).
     """
+    if d == 0:
+        return 2.0 * math.log(math.pi**2 * t**2 / (2.0 * delta)) + 2.0 * math.log(m)
     return ms_ucb_beta(t, D, d, delta, a, b) + 2.0 * math.log(m)
 
 
@@ -54,12 +54,3 @@ def practical_scale(d: int) -> float:
     bounds are known to work in high dimensions. No guarantee comes with it.
     """
     return 1.0 / (8.0 * max(d, 1))
-
-
-def slice_count(t: int, n0: int, alpha: int) -> int:
-    """|Z_t| = N0·Σ_{k≤t} k^α, exactly."""
-    if alpha == 0:
-        return n0 * t
-    if alpha == 1:
-        return n0 * t * (t + 1) // 2
-    return n0 * sum(int(k**alpha) for k in range(1, t + 1))

@@ -1,0 +1,123 @@
+"""Which guarantee a run has: every assumption that is not met is named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from transect import GPUCB, MSUCB, Optimizer, Surrogate, minimize
+from transect.certificate import of_run, of_strategy
+from transect.strategies import BY_NAME, Guarantee
+
+KNOWN = Surrogate(known=(1.0, 1.0, 1e-2))
+SQUARE = [(-1.0, 1.0)] * 6
+
+
+def bowl(x: Any) -> float:
+    return float(np.sum(np.square(x)))
+
+
+def step(**changes: Any) -> dict[str, Any]:
+    """The certificate of a suggestion that nothing is missing from."""
+    whole = {"source": "strategy", "subspaces": 3, "slices": 3, "margin": 0.0}
+    return {**whole, "observations": 5, "told": 5, "pending": 0, **changes}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "words"),
+    [
+        (MSUCB(d=2, beta="corrected", surrogate=KNOWN), "Theorem 1"),
+        (MSUCB(d=6, beta="paper", surrogate=KNOWN), "Srinivas"),
+        (MSUCB(d=6, beta="corrected", surrogate=KNOWN), "Srinivas"),
+        (GPUCB(surrogate=KNOWN), "Srinivas"),
+    ],
+)
+def test_what_the_theorems_assume_is_enough(strategy: Any, words: str) -> None:
+    got = of_strategy(strategy, 6)
+    assert got.holds
+    assert words in str(got)
+    assert str(got).startswith("Guarantee: with probability 0.9")
+
+
+@pytest.mark.parametrize(
+    ("strategy", "why"),
+    [
+        (MSUCB(d=2, beta="corrected"), "hyper-parameters are fitted"),
+        (MSUCB(d=2, beta="paper", surrogate=KNOWN), "union over all slices"),
+        (MSUCB(d=2, beta="practical", surrogate=KNOWN), "not the corrected one"),
+        (MSUCB(d=2, beta=4.0, surrogate=KNOWN), "not the corrected one"),
+        (MSUCB(d=6, beta="practical", surrogate=KNOWN), "not the published one"),
+        (GPUCB(), "hyper-parameters are fitted"),
+        (GPUCB(beta_scale=0.2, surrogate=KNOWN), "not the published one"),
+        (GPUCB(acquisition="log-ei", surrogate=KNOWN), "not the published one"),
+        (GPUCB(beta=lambda t: 1.0, surrogate=KNOWN), "not the published one"),
+    ],
+)
+def test_settings_that_break_a_theorem_are_named(strategy: Any, why: str) -> None:
+    got = of_strategy(strategy, 6)
+    assert not got.holds
+    assert len(got.unmet) == 1
+    assert why in got.unmet[0]
+    assert str(got).startswith(f"No guarantee, since {got.unmet[0]}")
+
+
+@pytest.mark.parametrize("name", sorted(set(BY_NAME) - {"ms-ucb", "gp-ucb"}))
+def test_the_others_have_none(name: str) -> None:
+    got = of_strategy(BY_NAME[name](), 20)
+    assert got.statement is None
+    assert not got.holds
+    assert str(got) == f"No guarantee: no regret bound is known for {name}."
+
+
+def test_a_strategy_of_the_users_own_needs_no_word_on_it() -> None:
+    class Own:
+        name = "own"
+
+    assert not of_strategy(Own(), 3).holds  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("info", "why"),
+    [
+        (step(subspaces=2), "1 of 2 suggestions did not look at all slices"),
+        (step(margin=-0.5), "1 of 2 suggestions did not pass the gate"),
+        (step(observations=4), "1 of 2 suggestions used a part of the observations only"),
+        (step(pending=1), "1 of 2 suggestions did not wait for all values"),
+        ({"source": "instead of a duplicate"}, "1 of 2 suggestions repeated a point"),
+    ],
+)
+def test_what_went_short_in_a_run_is_counted(info: dict[str, Any], why: str) -> None:
+    general = Guarantee("all is well")
+    assert of_run(general, [{"source": "initial"}, step(), step()]).holds
+    got = of_run(general, [{"source": "initial"}, step(), info])
+    assert len(got.unmet) == 1
+    assert got.unmet[0].startswith(why)
+
+
+def test_failures_count_against_it() -> None:
+    assert "2 failed evaluations" in of_run(Guarantee("yes"), [step()], failures=2).unmet[0]
+
+
+def test_a_run_as_the_theory_has_it() -> None:
+    strategy = MSUCB(d=2, beta="corrected", surrogate=KNOWN)
+    r = minimize(bowl, SQUARE, 12, strategy, seed=1, n_init=4, progress=False)
+    assert r.guarantee.holds
+
+
+def test_a_run_with_points_in_flight_and_a_failure() -> None:
+    opt = Optimizer(SQUARE, MSUCB(d=2, beta="corrected", surrogate=KNOWN), seed=1, n_init=2)
+    for _ in range(2):
+        opt.tell(opt.ask(), 1.0)
+    opt.ask()
+    opt.tell(opt.ask(), None)
+    why = "; ".join(opt.guarantee.unmet)
+    assert "1 of 2 suggestions did not wait" in why
+    assert "1 failed" in why
+
+
+def test_no_theorem_means_no_word_on_the_run() -> None:
+    r = minimize(bowl, SQUARE, 6, "line-bo", seed=1, n_init=4, progress=False)
+    assert r.guarantee.statement is None
+    assert len(r.guarantee.unmet) == 1
