@@ -5,7 +5,8 @@ CORE := .venv/.ready
 TORCH := .venv-torch/.ready
 PIP := -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-torch lint bench-engine bench-suggestions bench-learning format clean
+.PHONY: demo test test-torch lint bench-engine bench-suggestions bench-learning bench-limits \
+	bench-planner format clean
 
 demo: $(CORE)  ## minimise a 100-dimensional problem and draw the run
 	.venv/bin/transect demo --out demo.png
@@ -30,6 +31,12 @@ bench-suggestions: $(TORCH)  ## time of a suggestion beside BoTorch, Optuna and 
 
 bench-learning: $(TORCH)  ## the learning tasks and MS-UCB in 5001 dimensions; prints one JSON object
 	@.venv-torch/bin/python benchmarks/learning.py
+
+bench-limits: $(CORE)  ## whether suggestions keep to a time limit, and what it costs; prints tables
+	@.venv/bin/python benchmarks/time_limits.py
+
+bench-planner: $(CORE)  ## the planner's predictions beside whole runs; prints a table
+	@.venv/bin/python benchmarks/planner.py
 
 format: $(CORE)
 	.venv/bin/ruff check --fix .

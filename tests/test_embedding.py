@@ -221,6 +221,8 @@ def same(got: Array, expected: Host, xp: Any, atol: float = 1e-12) -> None:
 class Bent:
     """v (p, 2) to (v_0 + v_1²/2, v_0·v_1, sin v_1): smooth everywhere."""
 
+    width = 3
+
     def points(self, V: Array) -> Array:
         a, b = V[:, 0], V[:, 1]
         return np.stack([a + 0.5 * b * b, a * b, np.sin(b)], axis=1)

@@ -17,10 +17,11 @@ from transect._array import Host
 from transect.acquisition import Acquisition
 from transect.ascent import ascend
 from transect.climb import Climber, Meter, Pool
+from transect.embedding import Clipped
 from transect.engine import Found, search_box, search_slices, search_subspace
 from transect.kernels import squared_distance
 from transect.screen import Screen
-from transect.view import View
+from transect.view import View, Warped
 
 
 @dataclass(frozen=True)
@@ -209,7 +210,7 @@ def uniform(count: int, D: int) -> Host:
 def test_portions_are_as_long_as_they_take_about_the_same_time(
     n: int, D: int, portion: int
 ) -> None:
-    view = SimpleNamespace(gp=SimpleNamespace(n=n, X=np.zeros((1, 1))))
+    view = SimpleNamespace(gp=SimpleNamespace(X=np.zeros((1, 1))), units=float(n * (n + D)))
     box = np.zeros(D), np.ones(D)
     timed: Any = Climber(view, UCB(4.0), box, Meter(), AMPLE)  # type: ignore[arg-type]
     free: Any = Climber(view, UCB(4.0), box, Meter())  # type: ignore[arg-type]
@@ -218,6 +219,17 @@ def test_portions_are_as_long_as_they_take_about_the_same_time(
     assert portions[0] == (0, portion)
     assert [i for start, stop in portions for i in range(start, stop)] == list(range(5000))
     assert timed._portions(0) == []
+
+
+def test_what_a_point_costs_depends_on_what_it_is_seen_in() -> None:
+    """On a line it is cheaper than in the box; where it is mapped to the box first, dearer."""
+    rng, (n, D) = np.random.default_rng(0), (20, 1200)
+    gp = make_gp(n=n, D=D)
+    box, line = Subspace.whole(D), Subspace.segment(np.zeros(D), rng.standard_normal(D))
+    whole, thin = View.of_subspace(gp, box), View.of_subspace(gp, line)
+    warped = Warped(gp, Clipped(rng.standard_normal((D, 3))))
+    assert (whole.units, thin.units) == (n * (n + D), n * (n + 1))
+    assert warped.units > whole.units
 
 
 @pytest.mark.parametrize("count", [1, 8, 9, 100])

@@ -215,14 +215,22 @@ def test_a_process_has_one_pace_which_is_measured_beforehand() -> None:
     assert machine() is machine()
 
 
+def test_a_likelihood_of_many_length_scales_costs_more() -> None:
+    one, many = (_likelihood(Surrogate(ard=ard), 50, 1000) for ard in (False, True))
+    assert many - one == 2.0 * 50 * 50 * 1000
+
+
 def test_the_pace_of_growing_is_learnt(world: World) -> None:
-    X, y = make_data(300, 5)
+    X, y = make_data(400, 5)
     within(Surrogate(), None, X, y, PAST)
     assert world.pace.learnt == [], "a first model is fitted, which takes another time"
-    model = Surrogate().advance(None, X[:200], y[:200])
+    small = Surrogate().advance(None, X[:50], y[:50])
+    within(Surrogate(), small, X[:51], y[:51], PAST)
+    assert world.pace.learnt == [], "small jobs take what calls take"
+    model = Surrogate().advance(None, X[:300], y[:300])
     within(Surrogate(), model, X, y, PAST)
-    within(Surrogate(), model, X[:201], y[:201], PAST)
-    assert [units for units, _ in world.pace.learnt] == [_growing(200, FEW, 5), _growing(200, 1, 5)]
+    within(Surrogate(), model, X[:301], y[:301], PAST)
+    assert [units for units, _ in world.pace.learnt] == [_growing(300, FEW, 5), _growing(300, 1, 5)]
     for units, seconds in world.pace.learnt:
         assert seconds == pytest.approx(world.pace.unit * units)
 
@@ -765,13 +773,14 @@ def test_a_first_fit_is_on_the_most_telling(world: World, monkeypatch: pytest.Mo
     monkeypatch.setattr(Surrogate, "fit", kept)
     model = within(Surrogate(), None, X, y, world.now + 1.0)
     assert model.rows is not None
-    assert np.array_equal(seen[0], X[_most_telling_first(np.arange(300), y)[:FIRST]])
+    assert FIRST <= len(seen[0]) < 300
+    assert np.array_equal(seen[0], X[_most_telling_first(np.arange(300), y)[: len(seen[0])]])
 
 
 def test_more_time_more_observations_and_a_better_fit(world: World) -> None:
     X, y = make_data(300, 6)
     sizes, fitted = [], []
-    for limit in np.geomspace(1e-3, 100.0, 60):
+    for limit in np.geomspace(1e-3, 100.0, 6):
         model = within(Surrogate(), None, X, y, world.now + limit)
         sizes.append(model.gp.n)
         fitted.append(model.fitted_on)
@@ -779,7 +788,8 @@ def test_more_time_more_observations_and_a_better_fit(world: World) -> None:
     assert (sizes[-1], fitted[-1]) == (300, 300)
     assert np.all(np.diff(sizes) >= 0)
     assert np.all(np.diff(fitted) >= 0)
-    assert len(set(sizes)) > 3
+    assert len(set(sizes)) > 2
+    assert len(set(fitted)) > 2
 
 
 def test_time_that_is_there_is_used(world: World) -> None:

@@ -121,8 +121,7 @@ class Climber:
         """Points between two glances at the clock, as [start, stop)."""
         if self.deadline is None:
             return [(0, count)]
-        n, d = self.view.gp.n, self.lower.shape[0]
-        size = max(8, int(PORTION / (n * (n + d))))
+        size = max(8, int(PORTION / self.view.units))
         return [(i, min(i + size, count)) for i in range(0, count, size)]
 
     def climb(self, pool: Pool, rounds: int) -> Pool:

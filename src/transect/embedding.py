@@ -22,6 +22,10 @@ class Clipped:
     A: Host  # (D, d)
     side: float = 1.0  # y = side·v
 
+    @property
+    def width(self) -> int:
+        return len(self.A)
+
     def raw(self, V: Array) -> Array:
         """A·y before it is clipped, (p, D)."""
         return (self.side * V) @ like(V, self.A).T
@@ -55,6 +59,10 @@ class Psi:
     def _Q(self) -> Host:
         basis: Host = np.linalg.qr(self.clipped.A)[0]  # (D, d)
         return basis
+
+    @property
+    def width(self) -> int:
+        return self.clipped.width
 
     @property
     def _scale(self) -> float:

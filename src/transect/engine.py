@@ -210,7 +210,7 @@ def search_box(
     if budget is not None:
         effort = meter.left / WAVE
     if deadline is not None:
-        effort = min(effort, left(deadline) / machine().seconds(WAVE * _units(view.gp.n, d)))
+        effort = min(effort, left(deadline) / machine().seconds(WAVE * _units(view, d)))
     pool = _box_candidates(climber, box, rng, around, effort)
     if meter.left < math.inf:
         rest = _near_candidates(box, around, rng, int(meter.left))
@@ -221,9 +221,9 @@ def search_box(
     return Found(best.v[0], float(best.value[0]), 0, 1, meter.used)
 
 
-def _units(n: int, d: int) -> float:
-    """Multiplications, about, for one candidate and its share of the climbs."""
-    return 2.0 * n * (n + d) + 100.0 * d
+def _units(view: View | Warped, d: int) -> float:
+    """Multiplications, about, for one candidate, its making and its share of the climbs."""
+    return 2.0 * view.units + 100.0 * d
 
 
 def _box_candidates(

@@ -72,7 +72,7 @@ class Rows:
         copies = self.copies
         free = copies is not None and copies.used == len(self.index)
         if copies is None or not free or len(copies.data) < len(index):
-            copies = Copies(self.points(X), max(2 * len(index), len(X)))
+            copies = Copies(self.points(X), 2 * len(X))  # memory is taken as it is written to
         copies.append(X[more])
         return Rows(index, copies)
 

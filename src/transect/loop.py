@@ -172,6 +172,7 @@ def _run(
     failed = sum(t.state == "failed" for t in opt.trials)
     if failed:
         log.warning("%d of %d evaluations failed", failed, len(opt.trials))
+    log.info("%s", opt.guarantee)
     return _result(opt, given, message)
 
 

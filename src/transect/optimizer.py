@@ -24,6 +24,7 @@ from .pace import prepare
 from .strategies import GPUCB, Guarantee, History, Proposal, Setting, Strategy, resolve
 
 DEFAULT_STRATEGY = GPUCB(beta="practical")
+ROOM = 1.3e8  # bytes set aside for points, at most, before there are any
 DUPLICATE = 1e-9  # points closer than this in every coordinate (box side 2) are the same
 
 
@@ -97,7 +98,8 @@ class Optimizer:
         self._trials: list[Trial] = []
         self._told: list[int] = []  # trial ids in the order of their tells
         self._queue: list[Host] = []  # points to ask for first, in the user's units
-        rows = min(max_evals or 16, 1024)
+        # Memory that is not written to costs nothing; growing later would cost a copy of all.
+        rows = max(16, min(max(max_evals or 0, 4096), int(ROOM / (8 * self.box.D))))
         self._unit = _Rows(self.box.D, rows)  # all trials' points in [-1, 1], by id
         self._told_unit = _Rows(self.box.D, rows)  # the told ones, in that order: never copied
 
@@ -231,8 +233,9 @@ class Optimizer:
 
     def _is_duplicate(self, u: Host) -> bool:
         """Whether a trial is at u (D,), up to rounding, in every coordinate."""
-        # The first coordinate rules out nearly all trials, without a look at the D others.
-        near = np.abs(self._unit.data[:, 0] - u[0]) < DUPLICATE
+        # A few coordinates rule out nearly all trials, without a look at the others.
+        few = slice(None, None, max(1, len(u) // 8))
+        near = np.all(np.abs(self._unit.data[:, few] - u[few]) < DUPLICATE, axis=1)
         close = self._unit.data[near]
         return bool(np.any(np.max(np.abs(close - u), axis=1) < DUPLICATE))
 

@@ -27,7 +27,9 @@ SHARE = 0.5  # of the time left, what the model may take; the search has the res
 FIRST = 48  # observations that a model begins with, however short the time
 FEW = 8  # and that it gains, if there are so many new ones
 CLIMB = 8  # likelihood evaluations, at least, that make a fit worth its while
-WHOLE_FIT = 100  # and that a fit hardly ever exceeds
+USUAL_FIT = 30  # and that a fit takes in most cases
+WHOLE_FIT = 100  # and that it hardly ever exceeds
+TELLING = 3e7  # multiplications from which on a job tells how fast the machine is
 CAUTION = 1.25  # what predictions are multiplied with
 ENTRY = 600  # multiplications that all else done with an entry of a matrix costs as much as
 
@@ -96,14 +98,15 @@ def advance_within(
     while model is None or news or (len(missing) and not late(until)):
         news = False  # some of what is new always finds its way into the model
         begins = model is None and previous is None
-        count = FIRST if begins else _affordable(len(rows.index), len(missing), D, until)
+        fit = USUAL_FIT if begins else 0
+        count = _affordable(surrogate, len(rows.index), len(missing), D, until, fit)
         if count < len(missing):
             missing = _most_telling_first(missing, y)
         started, units = time.perf_counter(), _growing(len(rows.index), count, D)
         rows, missing = rows.and_more(missing[:count], X), missing[count:]
         # The hyper-parameters of a first model have to come from somewhere.
-        model = model_of(Refit(FIRST if begins else 0, until))
-        if not begins:
+        model = model_of(Refit(count if begins else 0, until))
+        if not begins and units > TELLING:
             machine().learn(units, time.perf_counter() - started)
     most, rebuilt = _fit_size(surrogate, model, y[rows.index], D, until)
     return model_of(Refit(most, until - rebuilt)) if most else model
@@ -147,13 +150,20 @@ def _growing(n: int, more: int, D: int) -> float:
     return float(N) * (more * (D + 2.0 * N) + ENTRY * N)
 
 
-def _affordable(n: int, missing: int, D: int, until: float) -> int:
-    """How many of the missing observations there is time for, and a few in any case."""
+def _affordable(surrogate: Surrogate, n: int, missing: int, D: int, until: float, fit: int) -> int:
+    """How many of the missing observations there is time for, and a few in any case.
+
+    ``fit``: likelihood evaluations that follow.
+    """
     left = until - time.perf_counter()
-    count = missing
-    while count > 1 and machine().seconds(_growing(n, count, D)) > left:
-        count //= 2
-    return max(count, min(missing, FEW if n else FIRST))
+    count, least = missing, min(missing, FEW if n else FIRST)
+
+    def units(count: int) -> float:
+        return _growing(n, count, D) + fit * _likelihood(surrogate, count, D)
+
+    while count > least and machine().seconds(units(count)) > left:
+        count = max(least, int(0.8 * count))
+    return count
 
 
 def _fit_size(

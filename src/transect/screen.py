@@ -33,7 +33,8 @@ CANDIDATES = 8192  # points the table aims at, spread over the slices
 MOST_PER_SLICE = 64
 TABLES = 1e9  # bytes the tables may take
 LEAST_PROBES = 4  # points tried on a slice even where only one is kept
-PORTION = 1e9  # multiplications between two glances at the clock
+PORTION = 1e9  # multiplications for slices looked at together
+GLANCE = 2e8  # and between two glances at the clock, if there is a limit
 SINGLE_FLOOR = 1e-6  # share of the prior variance that single precision can tell from 0
 SMALL = 500_000  # numbers up to which a table is in double precision
 AHEAD = 512  # slices whose distances are computed together where they are long
@@ -125,7 +126,8 @@ class Screen:
             self.geometry.keep(np.arange(self.looked))  # not those that are passed over
             self.seen = first
         while self.seen < m and not (self.v.shape[0] and late(deadline)):
-            stop = min(m, self.seen + min(max(1, room // 4), self._portion(gp.n)))
+            portion = self._portion(gp.n, None if deadline is None else self._tries(m))
+            stop = min(m, self.seen + min(max(1, room // 4), portion))
             self._measure(stop, m)
             self._append_slices(gp, settled, stop, self._tries(m), acquisition, rng)
             if self.v.shape[0] > room:
@@ -152,11 +154,11 @@ class Screen:
         allowed = (self.budget // 2 - self.evaluations) // self._tries(m)
         return max(start, m - max(1, allowed))
 
-    def _portion(self, n: int) -> int:
-        """Slices looked at between two glances at the clock."""
+    def _portion(self, n: int, tries: int | None) -> int:
+        """Slices looked at together; with ``tries`` on each, between two glances at the clock."""
         kernel = 64  # multiplications that one kernel value costs as much time as
-        each = LEAST_PROBES * n * (n + kernel) + n * (self.slices.D - self.slices.d)
-        return max(64, int(PORTION / each))
+        each = (tries or LEAST_PROBES) * n * (n + kernel) + n * (self.slices.D - self.slices.d)
+        return max(64, int(PORTION / each)) if tries is None else max(4, int(GLANCE / each))
 
     def _restart(self, gp: GaussianProcess, m: int, acquisition: Acquisition) -> None:
         """Forget all candidates but the best one of each slice."""

@@ -25,6 +25,7 @@ from .ascent import Objective
 from .gp import GaussianProcess
 from .subspace import Slices, Subspace
 
+WARP = 600  # multiplications that a warp's work on one number takes as long as
 LONG = 1000  # dimensions from which on a copy of X takes longer than what is done with it
 
 
@@ -79,6 +80,12 @@ class View:
         """How many subspaces there are."""
         return int(self.c.shape[0])
 
+    @property
+    def units(self) -> float:
+        """Multiplications, about, that the value at a point costs."""
+        n, d = self.gp.n, int(self.u.shape[1])
+        return float(n * (n + d))
+
     @cached_property
     def _c_and_u(self) -> Array:
         """What of sq does not depend on v: c + |u|², (m, n)."""
@@ -132,6 +139,11 @@ def _in_place(gp: GaussianProcess, subspace: Subspace) -> View:
 class Warp(Protocol):
     """A differentiable map from coordinates v (p, d) to a process's inputs (p, e)."""
 
+    @property
+    def width(self) -> int:
+        """Coordinates of the largest space that a point goes through on its way."""
+        ...
+
     def points(self, V: Array) -> Array:
         """Inputs (p, e) at V (p, d)."""
         ...
@@ -151,6 +163,11 @@ class Warped:
     @property
     def m(self) -> int:
         return 1
+
+    @property
+    def units(self) -> float:
+        n, e = self.gp.n, int(self.gp.X.shape[1])
+        return float(n * (n + e) + WARP * self.warp.width)
 
     def value(self, acquisition: Acquisition, V: Array, rows: Any) -> Array:
         """Acquisition values (p,) at V (p, d)."""
