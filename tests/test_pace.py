@@ -41,6 +41,7 @@ from transect.pace import (
     FEW,
     FIRST,
     SHARE,
+    TELLING,
     Pace,
     _growing,
     _likelihood,
@@ -136,6 +137,7 @@ class World:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, unit: float) -> None:
         self.now, self.pace = 1000.0, Steady(unit)
         self.fits: list[int] = []  # observations behind each likelihood evaluated
+        self.sizes: list[int] = []  # of the models made
         advance, evaluate = Surrogate.advance, LogPosterior.__call__
         value, mean = LogPosterior.value, LogPosterior.mean
 
@@ -145,6 +147,7 @@ class World:
             old = 0 if known is None or more.get("other_inputs") else known.gp.n
             new = model.gp.n - old
             self.work(_growing(old, new, model.gp.X.shape[1]) if new else 0.0)
+            self.sizes.append(model.gp.n)
             return model
 
         def timed(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -223,7 +226,6 @@ def test_a_likelihood_of_many_length_scales_costs_more() -> None:
 def test_the_pace_of_growing_is_learnt(world: World) -> None:
     X, y = make_data(400, 5)
     within(Surrogate(), None, X, y, PAST)
-    assert world.pace.learnt == [], "a first model is fitted, which takes another time"
     small = Surrogate().advance(None, X[:50], y[:50])
     within(Surrogate(), small, X[:51], y[:51], PAST)
     assert world.pace.learnt == [], "small jobs take what calls take"
@@ -231,6 +233,8 @@ def test_the_pace_of_growing_is_learnt(world: World) -> None:
     within(Surrogate(), model, X, y, PAST)
     within(Surrogate(), model, X[:301], y[:301], PAST)
     assert [units for units, _ in world.pace.learnt] == [_growing(300, FEW, 5), _growing(300, 1, 5)]
+    begun = within(Surrogate(), None, X, y, world.now + 4.0)
+    assert _growing(0, begun.fitted_on, 5) > TELLING, "but it is fitted, which takes another time"
     for units, seconds in world.pace.learnt:
         assert seconds == pytest.approx(world.pace.unit * units)
 
@@ -719,6 +723,19 @@ def test_a_wild_value_waits_for_time_too() -> None:
     assert within(Surrogate(), held, X, y, AMPLE).fitted_on == 61
 
 
+def test_a_wild_value_forces_a_refit_of_chosen_rows_too() -> None:
+    """Whatever the schedule says, as soon as there is time."""
+    X, y = make_data(121, 3)
+    model = within(Surrogate(), None, X[:120], y[:120], PAST)
+    model = within(Surrogate(), model, X[:120], y[:120], AMPLE)
+    assert rows_of(model).tolist() != list(range(120))
+    calm = within(Surrogate(), model, X, y, AMPLE)
+    assert (calm.gp.n, calm.fitted_on) == (121, 120)
+    y[120] = model.shift + 1e6 * model.scale
+    wild = within(Surrogate(), model, X, y, AMPLE)
+    assert (wild.gp.n, wild.fitted_on) == (121, 121)
+
+
 # --- within a time limit, on a clock on which predictions come true ------------------------
 
 LIMITS = [float(limit) for limit in np.geomspace(1e-3, 300.0, 12)]
@@ -798,8 +815,8 @@ def test_time_that_is_there_is_used(world: World) -> None:
     start = within(Surrogate(), None, X[:FIRST], y[:FIRST], PAST)
     budget = world.pace.unit * _growing(FIRST, 100, 6)
     model = within(Surrogate(), start, X, y, world.now + budget / SHARE)
-    assert 80 < model.gp.n < 300
-    assert len(world.pace.learnt) <= 5, "in few steps"
+    assert 120 < model.gp.n < 300
+    assert len(world.sizes) <= 6, "in few steps"
 
 
 # --- other inputs, failures, points in flight ----------------------------------------------

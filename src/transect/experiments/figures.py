@@ -197,7 +197,7 @@ LEARNERS = (
 TRADED = tuple(
     Line(
         f"trade-d{d}-{n0}-{alpha}",
-        f"d = {d}",
+        f"MS-UCB, d = {d}",
         partial(_traded, d, n0, alpha),
         limited=False,
     )

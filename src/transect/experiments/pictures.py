@@ -184,11 +184,17 @@ def _trade_picture(figure: Figure, grid: Grid, table: Table, folder: Path) -> Pa
 
 
 def _draw_trade(ax: Any, title: str, colour: str, cells: list[Cell]) -> None:
-    """Mean and its standard error; level where nothing is searched."""
+    """Mean and its standard error; level where nothing is searched, in words if far below."""
     regrets = [log_regret(cell.final) for cell in cells]
     means = [float(values.mean()) for values in regrets]
+    low, high = ax.get_ylim()
     if cells and not cells[0].evaluations:
         ax.axhline(means[0], label=title, color=colour, linestyle=":")
+    elif len(cells) == 1 and ax.lines and means[0] < low - 0.5 * (high - low):
+        ax.annotate(
+            f"{title}: {means[0]:.3g} with {cells[0].evaluations:,.0f}", (0.03, 0.03),
+            xycoords="axes fraction", fontsize=8, color=colour,
+        )  # fmt: skip
     elif cells:
         errors = [float(values.std() / np.sqrt(len(values))) for values in regrets]
         ax.errorbar(
@@ -213,9 +219,11 @@ def _panel_inches(grid: Grid) -> Host:
 def _finish(canvas: Any, figure: Figure, grid: Grid, table: Table, path: Path) -> Path:
     """Title, legend and file."""
     axes = canvas.axes
-    canvas.suptitle(f"{figure.title}: {grid.title}\n{_repeats(_cells(grid, table))}", fontsize=11)
+    spread = "its standard error" if grid.kind is Kind.TRADE else "one standard deviation"
+    repeats = _repeats(_cells(grid, table), spread)
+    canvas.suptitle(f"{figure.title}: {grid.title}\n{repeats}", fontsize=11)
     handles = {h.get_label(): h for ax in axes for h in ax.get_legend_handles_labels()[0]}
-    titles = [line.title for line in grid.lines if line.title in handles]
+    titles = [t for t in dict.fromkeys(line.title for line in grid.lines) if t in handles]
     canvas.legend(
         [handles[title] for title in titles], titles,
         loc="outside lower center", ncols=min(len(titles), 2 + grid.columns),
@@ -294,7 +302,7 @@ def _draw_reference(ax: Any, line: Line, values: Host) -> None:
         ax.axhline(level, label=line.title, color=COLOURS[line.label], linestyle="--", zorder=2)
 
 
-def _repeats(cells: list[Cell]) -> str:
+def _repeats(cells: list[Cell], spread: str) -> str:
     counts = [len(cell.seeds) for cell in cells]
     span = dict.fromkeys(str(count) for count in (min(counts), max(counts)))
-    return f"mean and one standard deviation of {' to '.join(span)} repeats"
+    return f"mean and {spread} of {' to '.join(span)} repeats"
