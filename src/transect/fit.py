@@ -8,7 +8,7 @@ extending the Cholesky factor in between.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -116,6 +116,11 @@ class Surrogate:
     refit_always: int = 40
     refit_growth: float = 1.1
     known: tuple[float, float, float] | None = None
+
+    def __repr__(self) -> str:
+        """Without ``known`` where nothing is: stored results tell recipes by their texts."""
+        shown = [f for f in fields(self) if f.name != "known" or self.known is not None]
+        return f"Surrogate({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in shown)})"
 
     def __post_init__(self) -> None:
         if self.kernel not in KERNELS:
