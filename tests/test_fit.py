@@ -379,3 +379,37 @@ def test_standardisation_of_constant_values() -> None:
     shift, scale = standardisation(np.full(7, 0.1))
     assert shift == pytest.approx(0.1, rel=1e-15)
     assert scale == 0.1
+
+
+def test_the_text_of_a_recipe_is_what_results_are_told_by() -> None:
+    """It must not change while recipes stay what they are: stored results would be void."""
+    assert repr(Surrogate()) == (
+        "Surrogate(kernel='matern52', ard=False, prior='none', noise_floor=1e-06, "
+        "refit_always=40, refit_growth=1.1)"
+    )
+    assert repr(Surrogate(known=(1.0, 2.0, 3.0))).endswith("known=(1.0, 2.0, 3.0))")
+
+
+def test_known_hyper_parameters_are_taken_as_they_are() -> None:
+    surrogate = Surrogate(kernel="rbf", known=(0.7, 3.0, 0.2))
+    X, y = make_data(30, 3)
+    model = surrogate.advance(None, X[:20], 100.0 + y[:20])
+    for n in (21, 30):
+        model = surrogate.advance(model, X[:n], 100.0 + y[:n])
+    hyper = model.gp.hyper
+    assert (float(hyper.lengthscale), hyper.amplitude, hyper.noise, hyper.mean) == (
+        0.7,
+        3.0,
+        0.2,
+        0,
+    )
+    assert (model.shift, model.scale) == (0.0, 1.0)
+    expected = GaussianProcess.from_data(hyper, X, 100.0 + y)
+    P = np.random.default_rng(1).uniform(-1.0, 1.0, (9, 3))
+    np.testing.assert_allclose(model.gp.posterior(P), expected.posterior(P), rtol=1e-9)
+
+
+@pytest.mark.parametrize("known", [(1.0, 1.0), (0.0, 1.0, 1.0), (1.0, -1.0, 1.0), (1.0, 1.0, 0.0)])
+def test_known_hyper_parameters_must_make_sense(known: tuple[float, ...]) -> None:
+    with pytest.raises(ValueError, match="known"):
+        Surrogate(known=known)  # type: ignore[arg-type]
