@@ -154,8 +154,9 @@ class Killing(Recording):
         for question in questions:
             if question.draw == (1, 1) and not self.killed:
                 self.killed = int(question.u[0])
-                os.kill(self.killed, signal.SIGKILL)
+                # before it is dead: a dead one is no longer listed
                 (process,) = (p for p in multiprocessing.active_children() if p.pid == self.killed)
+                os.kill(self.killed, signal.SIGKILL)
                 process.join(10)
         return super().answer(questions)
 
