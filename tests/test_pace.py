@@ -176,6 +176,19 @@ class World:
         return job(), self.now - before
 
 
+def watch_fits(monkeypatch: pytest.MonkeyPatch) -> list[Host]:
+    """The points of every fit from now on."""
+    seen: list[Host] = []
+    fit = Surrogate.fit
+
+    def kept(surrogate: Surrogate, X: Host, *data: Any) -> Hyperparameters:
+        seen.append(X)
+        return fit(surrogate, X, *data)
+
+    monkeypatch.setattr(Surrogate, "fit", kept)
+    return seen
+
+
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
     return World(monkeypatch, 1e-9)
@@ -688,16 +701,18 @@ def test_a_refit_needs_more_time_the_more_it_is_on(world: World) -> None:
     assert len(set(fitted)) > 4, "and some are on a part"
 
 
-def test_fits_on_a_part_use_only_that_part(world: World) -> None:
+def test_fits_on_a_part_use_only_that_part(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = make_data(300, 5)
     start = within(Surrogate(), None, X[:FIRST], y[:FIRST], PAST)
     world.fits.clear()
+    seen = watch_fits(monkeypatch)
     cost = world.pace.seconds(8 * _likelihood(Surrogate(), 150, 5))
     rebuilt = world.pace.seconds(_growing(0, 300, 0) + _growing(FIRST, 252, 5))
     model = within(Surrogate(), start, X, y, world.now + (cost + rebuilt) / SHARE)
     assert model.gp.n == 300
     assert 1.1 * FIRST < model.fitted_on < 300
     assert set(world.fits) == {model.fitted_on}
+    assert np.array_equal(seen[-1], X[_spread(rows_of(model), model.fitted_on)])
 
 
 @every_surrogate
@@ -780,14 +795,7 @@ def test_a_refit_leaves_time_for_the_model_after_it(world: World) -> None:
 def test_a_first_fit_is_on_the_most_telling(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where there is time for more, but not for all."""
     X, y = make_data(300, 6)
-    seen: list[Host] = []
-    fit = Surrogate.fit
-
-    def kept(surrogate: Surrogate, X: Host, *data: Any) -> Hyperparameters:
-        seen.append(X)
-        return fit(surrogate, X, *data)
-
-    monkeypatch.setattr(Surrogate, "fit", kept)
+    seen = watch_fits(monkeypatch)
     model = within(Surrogate(), None, X, y, world.now + 1.0)
     assert model.rows is not None
     assert FIRST <= len(seen[0]) < 300
@@ -1010,10 +1018,27 @@ def test_no_point_is_suggested_twice_for_lack_of_time() -> None:
 
 @every_variant
 def test_points_told_at_once_and_no_time(strategy: Strategy) -> None:
-    points = run(strategy, told=300, steps=8, suggest_time=1e-9)
-    for x, _ in points[300:]:
-        assert np.all(np.abs(np.frombuffer(x) - 1.0) <= 4.0)
-    assert len({x for x, _ in points}) == 308, "all different"
+    opt = Optimizer([(-3.0, 5.0)] * 6, strategy, seed=7, n_init=6, suggest_time=1e-9)
+    for x in np.random.default_rng(5).uniform(-3.0, 5.0, (300, 6)):
+        opt.tell(x, bowl(x))
+    for step in range(8):
+        trial = opt.ask()
+        opt.tell(trial, bowl(trial.x))
+        assert np.all(np.abs(trial.x - 1.0) <= 4.0)
+        assert trial.info.get("observations", 0) <= FIRST + step * FEW
+    assert len({trial.x.tobytes() for trial in opt.trials}) == 308, "all different"
+
+
+def test_a_line_that_is_done_is_left_in_no_time_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("transect.climb.PORTION", 1.0)  # a few points between two glances
+    opt = Optimizer([(-3.0, 5.0)] * 6, LineBO(least=1, most=1), seed=7, suggest_time=1e-9)
+    for x in np.random.default_rng(5).uniform(-3.0, 5.0, (60, 6)):
+        opt.tell(x, bowl(x))
+    for _ in range(4):
+        trial = opt.ask()
+        opt.tell(trial, bowl(trial.x))
+        assert trial.info["query"] == 1
+        assert trial.info["evaluations"] < 100
 
 
 @every_variant

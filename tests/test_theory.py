@@ -374,3 +374,8 @@ def test_variance_constant_bounds_the_sum_of_variances(seed: int) -> None:
         gp = GaussianProcess.from_data(hyper, X[:t], np.zeros(t))
         total += 4.0 * float(gp.posterior(X[t : t + 1])[1][0])
         assert total <= constant * information_gain(K[: t + 1, : t + 1], hyper.noise)
+
+
+@pytest.mark.parametrize("nu", [2.5, math.inf])
+def test_the_gain_of_one_observation_has_no_rate(nu: float) -> None:
+    assert information_rate(1, 7, nu) == -math.inf

@@ -49,9 +49,9 @@ class MSUCB:
 
     d: free coordinates, 0 ≤ d ≤ D (default 5, or D if that is smaller). d = D is GP-UCB
     with its own β_t; d = 0 picks among the drawn points. beta: "paper" (as published),
-    "corrected" (+ 2 log|Z_t|, which the proof needs), "practical" (the published one
-    divided by 8·max(d, 1)), a number, or a function of t. delta, a, b: the constants of
-    the theory. permute: shuffle once which coordinates are free.
+    "corrected" (with the union over all slices, 2 log|Z_t|, which the proof needs),
+    "practical" (the published one divided by 8·max(d, 1)), a number, or a function of t.
+    delta, a, b: the constants of the theory. permute: shuffle once which coordinates are free.
 
     info has ``slice`` (which one the point is on), ``slices`` (how many there are) and
     ``subspaces`` (how many were looked at: fewer under a budget, a time or a memory limit).

@@ -21,8 +21,11 @@ def information_gain(K: Host, noise: float) -> float:
 def information_rate(T: int, D: int, nu: float = math.inf) -> float:
     """The logarithm of γ_T's published growth in T, up to a constant (Srinivas et al. 2012).
 
-    Squared exponential, ν = ∞: (log T)^{D+1}. Matérn: T^{D(D+1)/(2ν + D(D+1))}·log T.
+    Squared exponential, ν = ∞: (log T)^{D+1}. Matérn: T^{D(D+1)/(2ν + D(D+1))}·log T. For
+    T = 1 both are 0, whose logarithm is -∞.
     """
+    if T == 1:
+        return -math.inf
     log_T = math.log(T)
     if math.isinf(nu):
         return (D + 1) * math.log(log_T)

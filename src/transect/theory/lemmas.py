@@ -1,7 +1,8 @@
 """Lemmas 2 to 4: what separates the regret of a step from its posterior deviation.
 
 r_t = [f(x*) - f_max] + f_max - f(x_t), f_max the best value on the slice nearest to x*:
-Lemma 4 bounds the first term, Lemma 3 the second, Lemma 2 the third.
+Lemma 4 bounds the first term, Lemma 3 the second, Lemma 2 the third. Distances are for n ≥ 1
+fixed coordinates.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def published_distance(n: int, m: int, delta: float = 0.1) -> float:
 def sup_norm_distance(n: int, m: int, delta: float = 0.1) -> float:
     """2n·(log(2/δ)/m)^{1/n}, at most 2n: the same by a cube around z*, wherever z* is.
 
-    A cube of half-width ε keeps at least (ε/2)^n of its volume inside the box, and
+    A cube of half-width ε has at least (ε/2)^n of the box's volume in common with it, and
     ‖·‖₁ ≤ n·‖·‖_∞.
     """
     root = math.exp((math.log(math.log(2.0 / delta)) - math.log(m)) / n)

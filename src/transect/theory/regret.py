@@ -1,7 +1,7 @@
 """Bounds on the regret of a step, and on the sum of T of them (Theorems 1 to 3).
 
 The theorems are one: Theorem 3 has d = 0, and Theorem 2, for functions of d_e coordinates
-among the fixed ones, has n = d_e in the place of D - d.
+among the fixed ones, has n = d_e in the place of D - d. They are for d < D; d = D is GP-UCB.
 """
 
 from __future__ import annotations
