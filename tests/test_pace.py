@@ -566,6 +566,14 @@ def test_a_fit_with_ample_time_is_the_plain_fit(surrogate: Surrogate) -> None:
     assert np.array_equal(_pack(one, size), _pack(other, size))
 
 
+@every_surrogate
+def test_without_a_limit_a_model_is_fitted_to_the_end(surrogate: Surrogate) -> None:
+    X, u = standardised(40, 3)
+    size = 3 if surrogate.ard else 1
+    hyper = surrogate.advance(None, X, u).gp.hyper
+    np.testing.assert_allclose(_pack(hyper, size), _pack(surrogate.fit(X, u), size), rtol=1e-6)
+
+
 def standardised(n: int, D: int, seed: int = 0) -> tuple[Host, Host]:
     X, y = make_data(n, D, seed)
     return X, (y - y.mean()) / y.std()
@@ -1027,6 +1035,19 @@ def test_points_told_at_once_and_no_time(strategy: Strategy) -> None:
         assert np.all(np.abs(trial.x - 1.0) <= 4.0)
         assert trial.info.get("observations", 0) <= FIRST + step * FEW
     assert len({trial.x.tobytes() for trial in opt.trials}) == 308, "all different"
+
+
+@pytest.mark.parametrize(
+    "strategy", [HeSBO(d=2), REMBO(d=2, k=1), SRE(d=2, m=1)], ids=lambda s: s.name
+)
+def test_points_of_an_embedding_and_no_time(strategy: Strategy) -> None:
+    """Only points of its own count: here those of a long initial design."""
+    opt = Optimizer([(-3.0, 5.0)] * 6, strategy, seed=7, n_init=100, suggest_time=1e-9)
+    for _ in range(103):
+        trial = opt.ask()
+        opt.tell(trial, bowl(trial.x))
+    suggested = [trial.info["observations"] for trial in opt.trials[100:]]
+    assert suggested == [FIRST, FIRST + FEW, FIRST + 2 * FEW]
 
 
 def test_a_line_that_is_done_is_left_in_no_time_too(monkeypatch: pytest.MonkeyPatch) -> None:

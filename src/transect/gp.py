@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from ._array import Array, cholesky, inverse_lower, like, namespace
+from ._array import Array, cholesky, inverse_lower, like, namespace, zeros
 from ._threads import each_block, spans
 from .kernels import Kernel, squared_distance
 
@@ -198,8 +198,12 @@ def _norm(X: Array, lengthscale: Array) -> Array:
 def _grow_lower(old: Array, left: Array, corner: Array) -> Array:
     """The lower triangular matrix [[old, 0], [left, corner]]."""
     xp = namespace(old)
-    top = xp.concat([old, xp.zeros_like(left.T)], axis=1)
-    return xp.concat([top, xp.concat([left, corner], axis=1)], axis=0)
+    n, N = old.shape[0], old.shape[0] + corner.shape[0]
+    grown = zeros(old, (N, N))  # one copy of old, where concat would make two
+    grown[:n, :n] = old
+    grown[n:, :n] = left
+    grown[n:, n:] = corner
+    return grown
 
 
 def _safe_cholesky(K: Array, noise: float, amplitude: float) -> tuple[Array, float]:

@@ -25,6 +25,7 @@ from .strategies import GPUCB, Guarantee, History, Proposal, Setting, Strategy, 
 
 DEFAULT_STRATEGY = GPUCB(beta="practical")
 ROOM = 1.3e8  # bytes set aside for points, at most, before there are any
+KEPT = 0.01  # seconds before a limit, at most, when a suggestion is to be ready
 DUPLICATE = 1e-9  # points closer than this in every coordinate (box side 2) are the same
 
 
@@ -109,7 +110,7 @@ class Optimizer:
         """The next point to evaluate; ``within`` so many seconds, if sooner than suggest_time."""
         started = time.perf_counter()
         limits = [s for s in (within, self.suggest_time) if s is not None]
-        deadline = deadline_in(min(limits, default=None))
+        deadline = deadline_in(_aim(min(limits, default=None)))
         # Every ask has its own generator, so a run can be picked up at any trial.
         rng = np.random.default_rng([self._seed, len(self._trials)])
         if self._queue:
@@ -259,6 +260,11 @@ class Optimizer:
         self._told.append(id)
         self._told_unit.append(self._unit.data[id])
         return self._trials[id]
+
+
+def _aim(limit: float | None) -> float | None:
+    """Seconds to plan with: a little is kept for what is under way when they are over."""
+    return None if limit is None else limit - min(0.1 * limit, KEPT)
 
 
 class _Rows:

@@ -128,7 +128,7 @@ class Screen:
         while self.seen < m and not (self.v.shape[0] and late(deadline)):
             portion = self._portion(gp.n, None if deadline is None else self._tries(m))
             stop = min(m, self.seen + min(max(1, room // 4), portion))
-            self._measure(stop, m)
+            self._measure(stop, m, AHEAD if deadline is None else self._glance(gp.n))
             self._append_slices(gp, settled, stop, self._tries(m), acquisition, rng)
             if self.v.shape[0] > room:
                 self._prune(acquisition)
@@ -258,14 +258,18 @@ class Screen:
         self._sums = xp.concat(each_block(job, spans(count, max(1, BLOCK // (P * n)))))
         self.evaluations += count * P
 
-    def _measure(self, stop: int, m: int) -> None:
+    def _glance(self, n: int) -> int:
+        """Slices measured between two glances at the clock."""
+        return int(GLANCE / (n * self.slices.D))
+
+    def _measure(self, stop: int, m: int, ahead: int) -> None:
         """Distances of the slices up to ``stop``; of more, up to m, where slices are long.
 
         One matrix product for many slices is faster than several for a few each.
         """
         known = self.seen + len(self.geometry.index) - int(self.v.shape[0])
         if stop > known:
-            ahead = AHEAD if self.slices.D >= LONG else 0
+            ahead = ahead if self.slices.D >= LONG else 0
             self.geometry.add(known, min(m, max(stop, known + ahead)))
 
     def _append_slices(
