@@ -197,7 +197,6 @@ def _norm(X: Array, lengthscale: Array) -> Array:
 
 def _grow_lower(old: Array, left: Array, corner: Array) -> Array:
     """The lower triangular matrix [[old, 0], [left, corner]]."""
-    xp = namespace(old)
     n, N = old.shape[0], old.shape[0] + corner.shape[0]
     grown = zeros(old, (N, N))  # one copy of old, where concat would make two
     grown[:n, :n] = old
