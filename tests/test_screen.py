@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -206,12 +208,24 @@ def test_dropped_slices_leave_their_memory_to_later_ones() -> None:
         np.testing.assert_allclose(screen.geometry.sq_at(rows) * 81.0, sq, rtol=1e-4)
 
 
-def test_slices_measured_before_a_deadline_and_passed_over_after_it_are_dropped() -> None:
+def test_before_a_deadline_few_slices_are_measured_at_once() -> None:
+    wide = np.random.default_rng(1).uniform(-1.0, 1.0, (30, 1000))
+    screen = Screen(Slices(1000, d, 1))
+    gp = GaussianProcess.from_data(hyper(20.0), wide, Y[:30])
+    screen.update(gp, 30, 5000, ACQUISITION, np.random.default_rng(0), deadline=0.0)
+    assert screen.v.shape[0] == len(screen.geometry.index) < 5000
+
+
+def test_slices_measured_before_a_deadline_and_passed_over_after_it_are_dropped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     wide = np.random.default_rng(1).uniform(-1.0, 1.0, (30, 1000))
     screen = Screen(Slices(1000, d, 1), budget=1000)
     rng = np.random.default_rng(0)
     gp = GaussianProcess.from_data(hyper(20.0), wide, Y[:30])
-    screen.update(gp, 30, 400, ACQUISITION, rng, deadline=0.0)
+    with monkeypatch.context() as patch:  # time for the distances, then suddenly none
+        patch.setattr("transect.screen.late", lambda deadline: True)
+        screen.update(gp, 30, 400, ACQUISITION, rng, deadline=time.perf_counter() + 1e6)
     early = screen.seen
     assert early < len(screen.geometry.index) == 400  # distances are there for all of them
     screen.update(gp, 30, 5000, ACQUISITION, rng)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ._array import Host, namespace, to_host
-from ._clock import late, left, part_of
+from ._clock import late, left
 from .acquisition import Acquisition
 from .climb import Climber, Meter, Pool
 from .gp import GaussianProcess
@@ -36,7 +36,7 @@ MOVED = 20  # coordinates in which the latter differ from one of the best points
 BOX_STARTS, BOX_FINALISTS = 8, 3  # climbs on one subspace: short, long
 FULL_SEARCH = 4096  # evaluations that the numbers above add up to, about, on slices
 WAVE = 768  # the same on one subspace, for an effort of 1
-LOOKING = 0.7  # of the time left, what the screen may take; the rest is for climbs
+CLIMBING, RESERVED = 0.3, 0.02  # of the time left, and in seconds, what is kept for climbs
 KEPT = 8  # one part in so many of a budget is kept for the last climbs
 
 
@@ -67,7 +67,7 @@ def search_slices(
     how many leading observations of ``gp`` will still be there at the next call (default: all).
     At ``deadline`` (time.perf_counter) the best point so far is returned.
     """
-    looking = part_of(deadline, LOOKING)
+    looking = None if deadline is None else deadline - min(CLIMBING * left(deadline), RESERVED)
     screen.update(gp, gp.n if settled is None else settled, m, acquisition, rng, looking)
     slices, geometry = screen.slices, screen.geometry
     box = (np.full(slices.d, -1.0), np.full(slices.d, 1.0))

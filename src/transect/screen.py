@@ -20,12 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._array import Array, Host, like, namespace, to_host, zeros
-from ._clock import late
+from ._clock import late, left
 from ._threads import each_block, spans
 from .acquisition import Acquisition
 from .climb import Pool
 from .geometry import BLOCK, LONG, Geometry, Grid, size_of, thin_product
 from .gp import VARIANCE_FLOOR, GaussianProcess
+from .pace import machine
 from .probes import Single, all_corners, random_probes
 from .subspace import Slices
 
@@ -38,6 +39,7 @@ GLANCE = 2e8  # and between two glances at the clock, if there is a limit
 SINGLE_FLOOR = 1e-6  # share of the prior variance that single precision can tell from 0
 SMALL = 500_000  # numbers up to which a table is in double precision
 AHEAD = 512  # slices whose distances are computed together where they are long
+AHEAD_SHARE = 0.2  # and of the time left before a deadline, what that may take
 COLUMNS = 512  # observations, at most, that long slices' tables have room for in advance
 SHARP = 1e-2  # as is one of a model that leaves less than this share of variance at its data
 
@@ -128,7 +130,7 @@ class Screen:
         while self.seen < m and not (self.v.shape[0] and late(deadline)):
             portion = self._portion(gp.n, None if deadline is None else self._tries(m))
             stop = min(m, self.seen + min(max(1, room // 4), portion))
-            self._measure(stop, m, AHEAD if deadline is None else self._glance(gp.n))
+            self._measure(stop, m, self._ahead(gp.n, deadline))
             self._append_slices(gp, settled, stop, self._tries(m), acquisition, rng)
             if self.v.shape[0] > room:
                 self._prune(acquisition)
@@ -258,9 +260,12 @@ class Screen:
         self._sums = xp.concat(each_block(job, spans(count, max(1, BLOCK // (P * n)))))
         self.evaluations += count * P
 
-    def _glance(self, n: int) -> int:
-        """Slices measured between two glances at the clock."""
-        return int(GLANCE / (n * self.slices.D))
+    def _ahead(self, n: int, deadline: float | None) -> int:
+        """Slices to measure together; before a deadline, those of a part of the time left."""
+        if deadline is None:
+            return AHEAD
+        affordable = AHEAD_SHARE * left(deadline) / machine().seconds(n * self.slices.D)
+        return int(min(AHEAD, affordable))
 
     def _measure(self, stop: int, m: int, ahead: int) -> None:
         """Distances of the slices up to ``stop``; of more, up to m, where slices are long.
