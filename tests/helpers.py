@@ -9,9 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from transect._array import Host
+from transect.fit import PRIORS
 from transect.gp import GaussianProcess, Hyperparameters
 from transect.kernels import KERNELS, squared_distance
-from transect.likelihood import LogPosterior, Priors, dimension_scaled
+from transect.likelihood import LogPosterior
 
 
 def bowl(x: Host) -> float:
@@ -67,6 +68,5 @@ def numeric_gradient(f: Callable[[Host], Host], x: Host, step: float = 1e-3) -> 
 def log_posterior(
     kernel: str, X: Host, u: Host, ard: bool, prior: str, learn_mean: bool = True
 ) -> LogPosterior:
-    priors = dimension_scaled(X.shape[1]) if prior == "dimension-scaled" else Priors()
-    priors = replace(priors, learn_mean=learn_mean)
+    priors = replace(PRIORS[prior](X.shape[1]), learn_mean=learn_mean)
     return LogPosterior(KERNELS[kernel], X, u, None if ard else squared_distance(X, X), priors)

@@ -30,6 +30,7 @@ LAYERS = [
     "geometry",
     "screen",
     "engine",
+    "anchors",
     "theory",
     "strategies",
     "certificate",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from transect import GPUCB, MSUCB, Optimizer, Surrogate, minimize
+from transect import GPUCB, MSUCB, Anchored, Optimizer, Surrogate, minimize
 from transect.certificate import of_run, of_strategy
 from transect.strategies import BY_NAME, Guarantee
 
@@ -32,6 +32,7 @@ def step(**changes: Any) -> dict[str, Any]:
         (MSUCB(d=6, beta="paper", surrogate=KNOWN), "Srinivas"),
         (MSUCB(d=6, beta="corrected", surrogate=KNOWN), "Srinivas"),
         (GPUCB(surrogate=KNOWN), "Srinivas"),
+        (Anchored(surrogate=KNOWN), "one in 20"),
     ],
 )
 def test_what_the_theorems_assume_is_enough(strategy: Any, words: str) -> None:
@@ -50,6 +51,7 @@ def test_what_the_theorems_assume_is_enough(strategy: Any, words: str) -> None:
         (MSUCB(d=2, beta=4.0, surrogate=KNOWN), "not the corrected one"),
         (MSUCB(d=6, beta="practical", surrogate=KNOWN), "not the published one"),
         (GPUCB(), "hyper-parameters are fitted"),
+        (Anchored(), "hyper-parameters are fitted"),
         (GPUCB(beta_scale=0.2, surrogate=KNOWN), "not the published one"),
         (GPUCB(acquisition="log-ei", surrogate=KNOWN), "not the published one"),
         (GPUCB(beta=lambda t: 1.0, surrogate=KNOWN), "not the published one"),
@@ -63,7 +65,7 @@ def test_settings_that_break_a_theorem_are_named(strategy: Any, why: str) -> Non
     assert str(got).startswith(f"No guarantee, since {got.unmet[0]}")
 
 
-@pytest.mark.parametrize("name", sorted(set(BY_NAME) - {"ms-ucb", "gp-ucb"}))
+@pytest.mark.parametrize("name", sorted(set(BY_NAME) - {"anchored", "ms-ucb", "gp-ucb"}))
 def test_the_others_have_none(name: str) -> None:
     got = of_strategy(BY_NAME[name](), 20)
     assert got.statement is None
@@ -94,6 +96,14 @@ def test_what_went_short_in_a_run_is_counted(info: dict[str, Any], why: str) -> 
     got = of_run(general, [{"source": "initial"}, step(), info])
     assert len(got.unmet) == 1
     assert got.unmet[0].startswith(why)
+
+
+def test_of_steps_that_are_not_insured_nothing_is_asked() -> None:
+    general = Guarantee("all is well")
+    loose = step(insured=False, margin=-0.5, subspaces=2)
+    assert of_run(general, [step(insured=True), loose]).holds
+    got = of_run(general, [loose, step(insured=True, margin=-0.5)])
+    assert got.unmet == ("1 of 1 suggestions did not pass the gate",)
 
 
 def test_failures_count_against_it() -> None:

@@ -191,6 +191,27 @@ def test_fit_with_ard_and_priors_against_random_starts(kernel: str) -> None:
         assert got >= random_climbs(surrogate, X, u)[0] - 1e-3, name
 
 
+def test_shrunk_ard_finds_the_coordinates_that_matter() -> None:
+    """Three of forty variables; without shrinking, others would seem to matter as well."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, (80, 40))
+    y = np.sin(3.0 * X[:, 4]) + np.cos(2.0 * X[:, 11]) + X[:, 30] ** 2
+    u = (y - y.mean()) / y.std()
+    hyper = Surrogate(ard=True, prior="shrunk").fit(X, u)
+    order = np.argsort(hyper.lengthscale)
+    assert set(order[:2]) <= {4, 11, 30}
+    assert hyper.lengthscale[order[0]] < 0.3 * np.median(hyper.lengthscale)
+
+
+def test_shrunk_length_scales_stay_alike_where_all_matter_the_same() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, (60, 30))
+    y = np.sum(X * X, axis=1)
+    u = (y - y.mean()) / y.std()
+    loose, shrunk = (Surrogate(ard=True, prior=p).fit(X, u).lengthscale for p in ("none", "shrunk"))
+    assert np.std(np.log(shrunk)) < 0.5 * np.std(np.log(loose))
+
+
 @pytest.mark.parametrize("n", [1, 2])
 def test_too_little_data_gives_the_defaults(n: int) -> None:
     X, u = make_data(n, 4)

@@ -8,18 +8,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import lognorm
+from scipy.stats import lognorm, norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 from helpers import log_posterior, make_data, numeric_gradient
 from transect._array import Host
+from transect.fit import PRIORS
 from transect.kernels import KERNELS
-from transect.likelihood import LogNormal, dimension_scaled
+from transect.likelihood import LogNormal, Shrunk, dimension_scaled, shrunk
 
 both_kernels = pytest.mark.parametrize("kernel", sorted(KERNELS))
 both_scales = pytest.mark.parametrize("ard", [False, True])
-both_priors = pytest.mark.parametrize("prior", ["none", "dimension-scaled"])
+every_prior = pytest.mark.parametrize("prior", sorted(PRIORS))
 
 
 def thetas(size: int, count: int = 4) -> Host:
@@ -79,7 +80,7 @@ def test_mean_is_the_best_constant(kernel: str, ard: bool) -> None:
 def test_priors_add_their_log_densities(kernel: str, ard: bool) -> None:
     X, u = make_data(25, 4)
     priors = dimension_scaled(4)
-    assert priors.lengthscale is not None
+    assert isinstance(priors.lengthscale, LogNormal)
     assert priors.noise is not None
     for theta in thetas(4 if ard else 1):
         value, _ = log_posterior(kernel, X, u, ard, "dimension-scaled")(theta)
@@ -89,7 +90,7 @@ def test_priors_add_their_log_densities(kernel: str, ard: bool) -> None:
         assert value == pytest.approx(bare + added, rel=1e-12)
 
 
-@both_priors
+@every_prior
 @both_scales
 @both_kernels
 def test_gradient_is_the_derivative(kernel: str, ard: bool, prior: str) -> None:
@@ -148,10 +149,35 @@ def test_log_normal_mode_is_exp_of_loc_minus_spread_squared(loc: float, spread: 
 def test_dimension_scaled_priors(D: int) -> None:
     """Half of our length-scale, on a box twice as wide, has the published distribution."""
     priors = dimension_scaled(D)
-    assert priors.lengthscale is not None
+    assert isinstance(priors.lengthscale, LogNormal)
     published = lognorm(s=math.sqrt(3.0), scale=math.exp(math.sqrt(2.0)) * math.sqrt(D))
     x = np.geomspace(0.1, 100.0, 9) * math.sqrt(D)
     ours = scipy_log_density(priors.lengthscale, 2.0 * x)
     np.testing.assert_allclose(ours, published.logpdf(x) - math.log(2.0), rtol=1e-12)
     assert priors.noise == LogNormal(-4.0, 1.0)
     assert not priors.learn_amplitude
+
+
+def test_shrunk_length_scales_are_normal_around_their_mean() -> None:
+    prior = Shrunk(loc=0.3, wide=0.7, spread=0.2)
+    log_l = np.array([0.1, 0.4, -0.3, 0.9])
+    m = log_l.mean()
+    expected = norm(m, 0.2).logpdf(log_l).sum() + norm(0.3, 0.7).logpdf(m)
+    at_top = 4 * norm(0.0, 0.2).logpdf(0.0) + norm(0.0, 0.7).logpdf(0.0)
+    value, slope = prior.log_density(log_l)
+    assert value == pytest.approx(expected - at_top, rel=1e-12)
+    top, flat = prior.log_density(np.full(4, 0.3))
+    assert top == 0.0 > value
+    assert np.all(flat == 0.0)
+    assert slope[3] < slope[0] < slope[2], "towards each other"
+
+
+@pytest.mark.parametrize("D", [1, 20, 500])
+def test_the_common_length_scale_grows_with_the_dimension(D: int) -> None:
+    prior = shrunk(D).lengthscale
+    assert prior is not None
+    apart = [prior.log_density(np.full(D, math.log(c * math.sqrt(D))))[0] for c in (0.5, 1.0, 2.0)]
+    assert apart[0] == pytest.approx(apart[2])
+    assert apart[1] == pytest.approx(0.0, abs=1e-12)
+    assert apart[1] > apart[0]
+    assert shrunk(D).learn_amplitude

@@ -15,7 +15,7 @@ from .loop import maximize, minimize
 from .optimizer import Optimizer, Trial
 from .planner import plan
 from .report import report
-from .strategies import GPUCB, MSUCB, REMBO, SRE, DropoutUCB, HeSBO, LineBO, RandomSearch
+from .strategies import GPUCB, MSUCB, REMBO, SRE, Anchored, DropoutUCB, HeSBO, LineBO, RandomSearch
 from .subspace import Slices, Subspace
 
 __version__ = "0.1.0"
@@ -27,6 +27,7 @@ __all__ = [
     "REMBO",
     "SRE",
     "UCB",
+    "Anchored",
     "Box",
     "DropoutUCB",
     "GaussianProcess",

@@ -31,7 +31,7 @@ def of_run(general: Guarantee, infos: Sequence[Mapping[str, Any]], failures: int
 
 def _shortfalls(infos: Sequence[Mapping[str, Any]], failures: int) -> list[str]:
     """Assumptions that single suggestions or evaluations did not meet, counted."""
-    found = [info for info in infos if info.get("source") == "strategy"]
+    found = [i for i in infos if i.get("source") == "strategy" and i.get("insured", True)]
     counts = {
         "did not look at all slices": sum(i["subspaces"] < i.get("slices", 0) for i in found),
         "did not pass the gate": sum(i.get("margin", 0.0) < 0.0 for i in found),

@@ -54,11 +54,15 @@ class Pool:
             order = order[np.sort(by_row[place < cap])]
         return self[order[:count]]
 
-    def distinct(self) -> Pool:
-        """Without the lower one of any two that met on their climbs; best first."""
+    def distinct(self, across: bool = False) -> Pool:
+        """Without the lower one of any two that met on their climbs; best first.
+
+        ``across``: also of two on different rows, where rows are parts of one space.
+        """
         pool = self.best(len(self.row))
         # Pairs on one subspace, the lower one first: few of all pairs.
-        low, high = np.nonzero(np.tril(pool.row[:, None] == pool.row[None, :], k=-1))
+        alike = np.full((len(pool.row),) * 2, across) | (pool.row[:, None] == pool.row[None, :])
+        low, high = np.nonzero(np.tril(alike, k=-1))
         near = np.max(np.abs(pool.v[low] - pool.v[high]), axis=1, initial=0.0) < SAME
         return pool[np.setdiff1d(np.arange(len(pool.row)), low[near])]
 

@@ -20,11 +20,12 @@ from ._clock import late
 from ._threads import each_block, quiet_blas, spans
 from .gp import BLOCK, GaussianProcess, Hyperparameters
 from .kernels import KERNELS, Kernel, squared_distance
-from .likelihood import LogPosterior, Priors, dimension_scaled
+from .likelihood import LogPosterior, Priors, dimension_scaled, shrunk
 
 # Starting length-scales on [-1,1]^D as multiples of sqrt(D): √D/10, √D/5 and √D on the
 # unit cube (published defaults for many dimensions), doubled for our box.
 START_LENGTHSCALES = (0.2, 0.4, 2.0)
+PRIORS = {"none": lambda D: Priors(), "dimension-scaled": dimension_scaled, "shrunk": shrunk}
 START_NOISE = 1e-2
 NEGLIGIBLE = 1e-4  # a step that gains less log posterior than this ends a climb
 CHEAP = 2e4  # n² times length-scales up to which a first fit climbs from every start
@@ -102,7 +103,8 @@ class Surrogate:
     """How to model the objective.
 
     kernel: "matern52" or "rbf". ard: one length-scale per coordinate instead of one.
-    prior: "none" (maximum likelihood) or "dimension-scaled". noise_floor: least noise
+    prior: "none" (maximum likelihood), "dimension-scaled" or, for ARD, "shrunk" (length-scales
+    that are alike unless the data say otherwise). noise_floor: least noise
     variance, in units of the values' variance. refit_always: refit at every step up to
     this many observations, afterwards each time they have grown by ``refit_growth``. known:
     (length-scale on [-1, 1]^D, variance of the function, variance of the noise), taken as they
@@ -125,8 +127,8 @@ class Surrogate:
     def __post_init__(self) -> None:
         if self.kernel not in KERNELS:
             raise ValueError(f"kernel must be one of {sorted(KERNELS)}, got {self.kernel!r}")
-        if self.prior not in ("none", "dimension-scaled"):
-            raise ValueError(f"prior must be 'none' or 'dimension-scaled', got {self.prior!r}")
+        if self.prior not in PRIORS:
+            raise ValueError(f"prior must be one of {sorted(PRIORS)}, got {self.prior!r}")
         positive_number("noise_floor", self.noise_floor, below=1.0)
         if positive_number("refit_growth", self.refit_growth) <= 1.0:
             raise ValueError(f"refit_growth must be greater than 1, got {self.refit_growth}")
@@ -219,7 +221,7 @@ class Surrogate:
         if self.known is not None:
             lengthscale, amplitude, noise = self.known
             return Hyperparameters(kernel, np.array(lengthscale), amplitude, noise)
-        priors = dimension_scaled(D) if self.prior == "dimension-scaled" else Priors()
+        priors = PRIORS[self.prior](D)
         size = D if self.ard else 1
         log_start = [math.log(c * math.sqrt(D)) for c in START_LENGTHSCALES]
         if len(u) < 3 or float(np.ptp(u)) == 0.0:  # nothing to learn from

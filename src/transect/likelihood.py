@@ -39,13 +39,32 @@ class LogNormal:
 
 
 @dataclass(frozen=True)
+class Shrunk:
+    """Length-scales that are alike: log ℓ_i ~ N(m, spread²) with m ~ N(loc, wide²).
+
+    Their mean stands for the common m; the densities are those of log ℓ and of m.
+    """
+
+    loc: float
+    wide: float
+    spread: float
+
+    def log_density(self, log_x: Any) -> tuple[float, Any]:
+        """Log p(log ℓ, m) at m = mean(log ℓ), up to a constant, and its derivative in log ℓ."""
+        m = float(np.mean(log_x))
+        apart, off = (log_x - m) / self.spread, (m - self.loc) / self.wide
+        value = -0.5 * (float(np.sum(apart * apart)) + off * off)
+        return value, -apart / self.spread - off / (self.wide * np.size(log_x))
+
+
+@dataclass(frozen=True)
 class Priors:
     """Priors on the hyper-parameters; None means none.
 
     The amplitude may be fixed at 1, the constant mean at 0.
     """
 
-    lengthscale: LogNormal | None = None
+    lengthscale: LogNormal | Shrunk | None = None
     noise: LogNormal | None = None
     learn_amplitude: bool = True
     learn_mean: bool = True
@@ -58,6 +77,15 @@ def dimension_scaled(D: int) -> Priors:
     """
     loc = math.sqrt(2.0) + 0.5 * math.log(D) + math.log(2.0)
     return Priors(LogNormal(loc, math.sqrt(3.0)), LogNormal(-4.0, 1.0), learn_amplitude=False)
+
+
+def shrunk(D: int) -> Priors:
+    """Priors under which ARD keeps to one length-scale unless the data say otherwise.
+
+    The common one is about sqrt(D), half of that on the unit cube. Maximum likelihood would
+    find far shorter ones, under which nothing can be learnt, from few points in many dimensions.
+    """
+    return Priors(Shrunk(loc=0.5 * math.log(D), wide=0.5, spread=0.5))
 
 
 @dataclass(frozen=True, eq=False)

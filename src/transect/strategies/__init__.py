@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .anchored import Anchored
 from .dropout_ucb import DropoutUCB
 from .gp_ucb import GPUCB
 from .guarantee import Guarantee, no_guarantee
@@ -16,7 +17,7 @@ from .rembo import REMBO
 from .sre import SRE
 
 BY_NAME: dict[str, type[Any]] = {
-    s.name: s for s in (MSUCB, GPUCB, DropoutUCB, LineBO, SRE, REMBO, HeSBO, RandomSearch)
+    s.name: s for s in (Anchored, MSUCB, GPUCB, DropoutUCB, LineBO, SRE, REMBO, HeSBO, RandomSearch)
 }
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "MSUCB",
     "REMBO",
     "SRE",
+    "Anchored",
     "DropoutUCB",
     "Guarantee",
     "HeSBO",

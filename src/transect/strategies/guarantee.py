@@ -53,6 +53,18 @@ def theorem_1(surrogate: Surrogate, beta: Any, delta: float) -> Guarantee:
     )
 
 
+def insured(surrogate: Surrogate, share: float, delta: float) -> Guarantee:
+    """Of a strategy that plays MS-UCB with the corrected β_t in a share of its steps."""
+    if not share:
+        return Guarantee(None, ("no step is insured (insurance=0)",))
+    return Guarantee(
+        f"with probability {1.0 - delta:g} the regret of the insured suggestions together, one in "
+        f"{round(1.0 / share)}, is below the bound of Theorem 1, corrected "
+        "(theory.corrected_regret_bound), and so is that of the best point found",
+        _fitted(surrogate),
+    )
+
+
 def srinivas(surrogate: Surrogate, beta: Any, delta: float, as_published: bool) -> Guarantee:
     """GP-UCB's. ``as_published``: β_t is neither scaled nor left out of the acquisition."""
     unmet = _fitted(surrogate)

@@ -1,0 +1,215 @@
+"""Search through anchors: an acquisition maximised on subspaces through the best points.
+
+In many dimensions good points are near good points. Candidates are drawn on families of
+subspaces through a few anchors; the best of them climb in all D coordinates.
+
+A climb goes as far as the model lets it, which is not far while the model knows little of
+D coordinates. Steps of an evolution strategy are as long as steps have paid lately; the
+model only chooses among them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._array import Host, like, to_host
+from ._clock import left
+from .acquisition import Acquisition
+from .climb import Climber, Meter
+from .gp import GaussianProcess
+from .pace import machine
+from .subspace import Subspace
+from .view import View
+
+ANCHORS = 5  # best points, by posterior mean, that candidates are drawn around
+MOST_MOVED = 80  # coordinates of an anchor that a candidate changes, at most
+STEPS = (0.05, 0.2, 0.4)  # standard deviations of a coordinate's move, of a box side of 2
+ALONG = (0.01, 0.03, 0.1, 0.2, 0.4, 0.8, 1.6)  # how far to go along a line
+STARTS, FINALISTS = 6, 2  # candidates that climb for a few rounds; of these, to the end
+SHORT, LONG = 10, 30  # rounds of the two climbs
+PER_FAMILY = 3  # starts that one family may have
+OFFSPRING = 256  # random steps from the best point, of which the best is taken
+FIRST_STEP, LONGEST = 0.2, 1.0  # standard deviation of their coordinates, of a box side of 2
+GROWTH = 1.22  # of that after a success; four failures undo it (the one-fifth rule)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The best point found, x (D,), its value, the family it came from, and what it took."""
+
+    x: Host
+    value: float
+    family: str
+    evaluations: int
+
+
+Draw = Callable[[Host, GaussianProcess, np.random.Generator, int], Host]
+
+
+def moves(anchors: Host, gp: GaussianProcess, rng: np.random.Generator, count: int) -> Host:
+    """Slices through an anchor: some coordinates moved by normal steps (count, D)."""
+    at, moved = _some_coordinates(anchors, rng, count)
+    step = rng.choice(STEPS, (count, 1)) * rng.standard_normal(at.shape)
+    return np.where(moved, at + step, at)
+
+
+def jumps(anchors: Host, gp: GaussianProcess, rng: np.random.Generator, count: int) -> Host:
+    """Slices through an anchor: some coordinates anywhere between their bounds (count, D)."""
+    at, moved = _some_coordinates(anchors, rng, count)
+    return np.where(moved, rng.uniform(-1.0, 1.0, at.shape), at)
+
+
+def ends(anchors: Host, gp: GaussianProcess, rng: np.random.Generator, count: int) -> Host:
+    """Faces through an anchor: some coordinates at one of their bounds (count, D)."""
+    at, moved = _some_coordinates(anchors, rng, count)
+    return np.where(moved, rng.choice((-1.0, 1.0), at.shape), at)
+
+
+def lines(anchors: Host, gp: GaussianProcess, rng: np.random.Generator, count: int) -> Host:
+    """Lines through anchors: up the posterior mean, and away from lesser anchors (count, D)."""
+    best = anchors[:1]
+    uphill = to_host(gp.posterior_grad(like(gp.X, anchors))[2])  # (a, D)
+    away = best - anchors[1:]
+    directions = np.concatenate([uphill, away])
+    largest = np.max(np.abs(directions), axis=1, keepdims=True)
+    directions = directions / np.where(largest > 0.0, largest, 1.0)
+    origins = np.concatenate([anchors, np.repeat(best, len(away), axis=0)])
+    points = origins[:, None, :] + np.array(ALONG)[:, None] * directions[:, None, :]
+    points = points.reshape(-1, anchors.shape[1])
+    return points[rng.permutation(len(points))[:count]]
+
+
+def anywhere(anchors: Host, gp: GaussianProcess, rng: np.random.Generator, count: int) -> Host:
+    """The whole box: uniform points (count, D)."""
+    return rng.uniform(-1.0, 1.0, (count, anchors.shape[1]))
+
+
+FAMILIES: dict[str, tuple[Draw, int]] = {  # with how many candidates each has
+    "moves": (moves, 112),
+    "jumps": (jumps, 64),
+    "ends": (ends, 24),
+    "lines": (lines, 32),
+    "box": (anywhere, 24),
+}
+CANDIDATES = sum(count for _, count in FAMILIES.values())
+
+
+def search_anchored(
+    gp: GaussianProcess,
+    acquisition: Acquisition,
+    anchors: Host,
+    rng: np.random.Generator,
+    *,
+    budget: int | None = None,
+    deadline: float | None = None,
+) -> Found:
+    """The best point on subspaces through ``anchors`` (a, D), the best of them first.
+
+    ``budget``: acquisition evaluations. At ``deadline`` (time.perf_counter) the best so far.
+    """
+    D = anchors.shape[1]
+    whole = Subspace.whole(D)
+    view = View.of_subspace(gp, whole)
+    climbs = STARTS * SHORT + FINALISTS * LONG
+    effort = 1.0
+    if budget is not None:
+        effort = budget / (CANDIDATES + climbs)
+    if deadline is not None:
+        seconds = machine().seconds((CANDIDATES + 3.0 * climbs) * (view.units + 100.0 * D))
+        effort = min(effort, left(deadline) / seconds)
+    meter = Meter(math.inf if budget is None else max(1, budget - int(effort * climbs)))
+    climber = Climber(view, acquisition, (whole.lower, whole.upper), meter, deadline)
+    pool = climber.look(*_candidates(anchors, gp, rng, effort))
+    meter.budget = math.inf if budget is None else budget
+    starts = max(1, round(max(effort, 1.0) * STARTS))
+    cap = max(1, round(max(effort, 1.0) * PER_FAMILY))
+    pool = climber.climb(pool.best(starts, cap), SHORT).distinct(across=True)
+    finalists = max(1, round(max(effort, 1.0) * FINALISTS))
+    best = climber.climb(pool.best(finalists), LONG).best(1)
+    return Found(best.v[0], float(best.value[0]), list(FAMILIES)[best.row[0]], meter.used)
+
+
+def evolve(
+    gp: GaussianProcess,
+    acquisition: Acquisition,
+    best: Host,
+    sigma: float,
+    rng: np.random.Generator,
+    *,
+    budget: int | None = None,
+) -> Found:
+    """The best of random steps from the ``best`` point (D,), of standard deviation ``sigma``."""
+    count = OFFSPRING if budget is None else min(OFFSPRING, budget)
+    points = np.clip(best + sigma * rng.standard_normal((count, len(best))), -1.0, 1.0)
+    value = to_host(acquisition.value(*gp.posterior(like(gp.X, points))))
+    i = int(np.argmax(value))
+    return Found(points[i], float(value[i]), "evolution", count)
+
+
+def step_size(steps: Sequence[tuple[float | None, float]]) -> float:
+    """The next σ, from the values of a run in their order, each with the σ that led to it.
+
+    None where a point was found otherwise: it counts as what a step has to surpass.
+    """
+    sigma, best = FIRST_STEP, -math.inf
+    for tried, value in steps:
+        if tried is not None:
+            factor = GROWTH if value > best else GROWTH**-0.25
+            sigma = min(LONGEST, tried * factor)
+        if value > best:  # never of a failure's nan
+            best = value
+    return sigma
+
+
+def parent(gp: GaussianProcess) -> Host:
+    """The point (D,) to step from: the best value seen where the model thinks highly of it.
+
+    What the model takes for noise may be there: of points that it cannot tell apart, their
+    values decide.
+    """
+    mean, seen = to_host(gp.posterior(gp.X)[0]), to_host(gp.y)
+    as_good = mean >= np.max(mean) - math.sqrt(gp.hyper.noise)
+    x: Host = to_host(gp.X)[np.argmax(np.where(as_good, seen, -np.inf))]
+    return x
+
+
+def best_points(gp: GaussianProcess, count: int = ANCHORS) -> tuple[Host, float]:
+    """The points of the data with the highest posterior mean (count, D), and the highest."""
+    mean = to_host(gp.posterior(gp.X)[0])
+    order = np.argsort(-mean, kind="stable")[:count]
+    return to_host(gp.X)[order], float(mean[order[0]])
+
+
+def _candidates(
+    anchors: Host, gp: GaussianProcess, rng: np.random.Generator, effort: float
+) -> tuple[NDArray[np.intp], Host]:
+    """Points (k, D) and which family each is of (k,), the families in turn."""
+    drawn = [
+        draw(anchors, gp, rng, max(1, int(effort * count))) for draw, count in FAMILIES.values()
+    ]
+    family = np.repeat(np.arange(len(drawn)), [len(points) for points in drawn])
+    # Where time or budget is too short for all of them, each family has had its share.
+    place = np.concatenate([(np.arange(len(p)) + 0.5) / len(p) for p in drawn])
+    order = np.argsort(place, kind="stable")
+    return family[order], np.clip(np.concatenate(drawn), -1.0, 1.0)[order]
+
+
+def _some_coordinates(
+    anchors: Host, rng: np.random.Generator, count: int
+) -> tuple[Host, NDArray[np.bool_]]:
+    """Anchors (count, D), half of them the best one, and which coordinates to change.
+
+    How many is drawn log-uniformly from 1 to MOST_MOVED: one or two as often as fifty.
+    """
+    D = anchors.shape[1]
+    which = np.where(rng.random(count) < 0.5, 0, rng.integers(0, len(anchors), count))
+    most = min(D, MOST_MOVED)
+    k = np.exp(rng.uniform(0.0, math.log(most + 1.0), count))
+    moved = rng.random((count, D)) < (np.floor(k) / D)[:, None]
+    moved[np.arange(count), rng.integers(0, D, count)] = True  # one, at least
+    return anchors[which], moved

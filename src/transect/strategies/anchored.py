@@ -1,0 +1,172 @@
+"""Anchored: expected improvement on subspaces through the best points, with MS-UCB's bound."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .._array import Host, like, to_host
+from .._checks import is_real
+from .._clock import part_of
+from ..acquisition import UCB, LogEI
+from ..anchors import Found, best_points, evolve, parent, search_anchored, step_size
+from ..engine import search_slices
+from ..fit import Model, Surrogate, load
+from ..gp import GaussianProcess
+from ..probes import random_probes
+from ..screen import Screen
+from ..subspace import Slices
+from ..theory import corrected_beta, slice_count
+from .guarantee import Guarantee, insured
+from .protocol import Belief, History, Proposal, Setting, check_model, free_coordinates
+
+GLANCE = 64  # slices looked at for the gate's margin where a step is not insured
+CHANGED = 1e-3  # of a box side of 2: a coordinate that differs by less is as before
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    setting: Setting
+    t: int  # suggestions made so far
+    screen: Screen
+    model: Model | None
+
+
+@dataclass(frozen=True)
+class Anchored:
+    """Subspaces through the best points, searched for the largest expected improvement.
+
+    Slices, faces and lines through the points with the highest posterior mean, and the box
+    itself, whose best candidates climb in all D coordinates (anchors.py). A share ``evolution``
+    of the steps are random steps from the best point, as long as such steps have paid lately,
+    of which the model chooses one: it cannot stay where it believes too much. By the superset
+    theorem (docs/theory.md) a point keeps MS-UCB's bound if its upper confidence bound passes
+    the gate, the best one on MS-UCB's random slices. A share ``insurance`` of the steps is
+    insured: there the point is the one with the largest bound, on those slices or found
+    through anchors, so the best point found has MS-UCB's regret bound of as many steps.
+
+    surrogate: the model; by default one length-scale per coordinate, shrunk towards a common
+    one. delta: how often the bound may fail. The middle of the box is the first point of the
+    initial design, unless it is known already.
+
+    info has ``family`` (what the point was found on: "moves", "jumps", "ends", "lines", "box",
+    "evolution" with its step size ``sigma``, or "slices" of MS-UCB), ``changed`` (coordinates
+    that differ from the best point's), ``log_ei``, ``insured``, and ``margin``, how far its
+    ``ucb`` is above the gate's ``best_slice``; at steps that are not insured, of ``subspaces``
+    slices that were glanced at.
+    """
+
+    name: ClassVar[str] = "anchored"
+
+    insurance: float = 0.05
+    evolution: float = 0.5
+    delta: float = 0.1
+    surrogate: Surrogate = field(default_factory=lambda: Surrogate(ard=True, prior="shrunk"))
+
+    def __post_init__(self) -> None:
+        for name in ("insurance", "evolution"):
+            share = getattr(self, name)
+            if not (is_real(share) and 0.0 <= share <= 1.0):
+                raise ValueError(f"{name} must be a share, 0 to 1, got {share!r}")
+        check_model(self.surrogate, "practical", self.delta)
+
+    def start(self, setting: Setting) -> _State:
+        load()
+        slices = Slices(setting.D, free_coordinates(None, setting.D), setting.seed)
+        budget = None if setting.suggest_evals is None else setting.suggest_evals // 2
+        screen = Screen(slices, budget=budget, evals=setting.max_evals or 0)
+        return _State(setting, 0, screen, None)
+
+    def guarantee(self, D: int) -> Guarantee:
+        return insured(self.surrogate, self.insurance, self.delta)
+
+    def initial(self, state: _State, history: History, u: Host) -> Proposal:
+        """The middle of the box first, then points as they are drawn."""
+        known = np.concatenate([history.X, history.pending])
+        middle = bool(np.any(np.all(known == 0.0, axis=1)))
+        return Proposal(u if middle else np.zeros_like(u), {}, state)
+
+    def suggest(
+        self,
+        state: _State,
+        history: History,
+        rng: np.random.Generator,
+        deadline: float | None = None,
+    ) -> Proposal:
+        t, setting, screen = state.t + 1, state.setting, state.screen
+        belief = Belief.of(self.surrogate, state.model, history, setting.device, deadline)
+        gp = belief.gp  # pending points count with what is expected of them
+        insured = _is_in(self.insurance, t)
+        m = slice_count(t, 1, 0)
+        bound = UCB(corrected_beta(t, setting.D, screen.slices.d, m, self.delta))
+
+        found, how = self._improve(gp, state, history, rng, part_of(deadline, 1.0 - insured / 2.0))
+        x, ucb, evaluations = found.x, _value(gp, bound, found.x[None, :]), found.evaluations
+        if insured:
+            on_slices = search_slices(
+                screen, gp, bound, m, rng, settled=belief.model.gp.n, deadline=deadline
+            )
+            gate, looked = on_slices.value, on_slices.subspaces
+            evaluations += on_slices.evaluations
+            if gate > ucb:
+                x, ucb, how = on_slices.x, gate, {"family": "slices"}
+        else:
+            looked = min(m, GLANCE)
+            gate = _value(gp, bound, _glance(screen.slices, m - looked, m, rng))
+        info = {
+            **how,
+            "changed": int(np.count_nonzero(np.abs(x - best_points(gp, 1)[0]) > CHANGED)),
+            "log_ei": found.value,
+            "insured": insured,
+            "ucb": belief.unscaled(ucb),
+            "best_slice": belief.unscaled(gate),
+            "margin": belief.model.scale * (ucb - gate),
+            "beta": bound.beta,
+            "beta_kind": "corrected",
+            "t": t,
+            "slices": m,
+            "subspaces": looked,
+            "evaluations": evaluations,
+            "observations": belief.model.gp.n,
+        }
+        return Proposal(x, info, replace(state, t=t, model=belief.model))
+
+    def _improve(
+        self,
+        gp: GaussianProcess,
+        state: _State,
+        history: History,
+        rng: np.random.Generator,
+        deadline: float | None,
+    ) -> tuple[Found, dict[str, Any]]:
+        """The point of the largest expected improvement found, and how it was found."""
+        t, budget = state.t + 1, state.setting.suggest_evals
+        if _is_in(self.insurance, t):
+            budget = state.screen.budget  # the other half is for the slices
+        anchors, best = best_points(gp)
+        if not _is_in(self.evolution, t):
+            found = search_anchored(gp, LogEI(best), anchors, rng, budget=budget, deadline=deadline)
+            return found, {"family": found.family}
+        steps = [info.get("sigma") for info in history.infos]
+        sigma = step_size(list(zip(steps, history.y.tolist(), strict=True)))
+        found = evolve(gp, LogEI(best), parent(gp), sigma, rng, budget=budget)
+        return found, {"family": found.family, "sigma": sigma}
+
+
+def _is_in(share: float, t: int) -> bool:
+    """Whether step t is one of a share of the steps, spread evenly."""
+    return math.floor(t * share + 1e-9) > math.floor((t - 1) * share + 1e-9)
+
+
+def _value(gp: GaussianProcess, acquisition: UCB, points: Host) -> float:
+    """The largest value at points (k, D)."""
+    return float(to_host(acquisition.value(*gp.posterior(like(gp.X, points)))).max())
+
+
+def _glance(slices: Slices, start: int, stop: int, rng: np.random.Generator) -> Host:
+    """A point on each of the slices ``start`` to ``stop`` (k, D)."""
+    v = random_probes(rng, (1, stop - start, slices.d))[0].astype(np.float64)
+    return slices.point(slices.z(start, stop), v)

@@ -1,0 +1,402 @@
+"""Anchored: candidates through the best points, insured steps, certificates, whole runs."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helpers import bowl, make_data, make_hyper
+from transect import UCB, Anchored, GaussianProcess, LogEI, Optimizer, Surrogate, minimize
+from transect._array import Host
+from transect.anchors import (
+    FAMILIES,
+    FIRST_STEP,
+    GROWTH,
+    LONGEST,
+    MOST_MOVED,
+    OFFSPRING,
+    STARTS,
+    best_points,
+    evolve,
+    parent,
+    search_anchored,
+    step_size,
+)
+from transect.certificate import of_strategy
+from transect.problems import ackley, hartmann6, levy
+
+KNOWN = Surrogate(known=(2.0, 1.0, 1e-4))
+CUBE = [(-1.0, 1.0)] * 6
+
+
+def process(D: int, n: int = 30, seed: int = 0) -> GaussianProcess:
+    return GaussianProcess.from_data(make_hyper(D=D), *make_data(n, D, seed))
+
+
+def search(gp: GaussianProcess, seed: int = 0, **limits: Any) -> Any:
+    anchors, best = best_points(gp)
+    return search_anchored(gp, LogEI(best), anchors, np.random.default_rng(seed), **limits)
+
+
+def values(gp: GaussianProcess, acquisition: Any, points: Host) -> Host:
+    return np.asarray(acquisition.value(*gp.posterior(points)))
+
+
+# --- families ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@given(D=st.integers(1, 300), count=st.integers(1, 40), anchors=st.integers(1, 5))
+@settings(max_examples=25, deadline=None)
+def test_candidates_are_as_many_as_asked_for(family: str, D: int, count: int, anchors: int) -> None:
+    draw, _ = FAMILIES[family]
+    gp = process(D, n=8)
+    points = draw(np.asarray(gp.X[:anchors]), gp, np.random.default_rng(count), count)
+    assert points.shape[1] == D
+    assert len(points) == count or (family == "lines" and 0 < len(points) < count)
+    assert np.all(np.isfinite(points))
+
+
+@pytest.mark.parametrize("family", ["moves", "jumps", "ends"])
+def test_slices_through_an_anchor_change_some_of_its_coordinates(family: str) -> None:
+    draw, _ = FAMILIES[family]
+    D = 1000
+    anchors = np.full((3, D), [[0.1], [0.2], [0.3]])
+    points = draw(anchors, process(D, n=5), np.random.default_rng(0), 500)
+    apart = [np.count_nonzero(points != anchor, axis=1) for anchor in anchors]
+    changed = np.min(apart, axis=0)
+    assert np.all(changed >= 1)
+    assert np.median(changed) < 20, "few more often than many"
+    assert MOST_MOVED < np.max(changed) < 1.6 * MOST_MOVED  # the number is drawn, too
+    of_best = np.mean(np.argmin(apart, axis=0) == 0)
+    assert 0.6 < of_best < 0.75, "half of them, and a third of the other half"
+
+
+def test_ends_are_at_the_bounds() -> None:
+    draw, _ = FAMILIES["ends"]
+    points = draw(np.full((1, 50), 0.5), process(50, n=5), np.random.default_rng(0), 100)
+    assert set(np.unique(points)) == {-1.0, 0.5, 1.0}
+
+
+def test_lines_go_up_the_mean_and_away_from_lesser_anchors() -> None:
+    draw, _ = FAMILIES["lines"]
+    gp = process(5)
+    anchors, _ = best_points(gp)
+    points = draw(anchors, gp, np.random.default_rng(0), 1000)
+    steps = points[None, :, :] - anchors[:, None, :]  # (anchors, points, D)
+    uphill = np.asarray(gp.posterior_grad(anchors)[2])
+    away = anchors[0] - anchors[1:]
+
+    def along(direction: Host, step: Host) -> Host:
+        cosine = step @ direction / (np.linalg.norm(step, axis=1) * np.linalg.norm(direction))
+        return np.asarray(cosine > 1.0 - 1e-9)
+
+    up = [along(g, step) for g, step in zip(uphill, steps, strict=True)]
+    off = [along(a, steps[0]) for a in away]
+    assert all(np.count_nonzero(found) == 7 for found in (*up, *off))
+    assert np.all(np.any([*up, *off], axis=0))
+
+
+def test_the_gradient_of_a_flat_mean_is_no_direction() -> None:
+    draw, _ = FAMILIES["lines"]
+    gp = process(3).with_values(np.full(30, make_hyper().mean))
+    points = draw(np.asarray(gp.X[:1]), gp, np.random.default_rng(0), 10)
+    assert np.array_equal(points, np.repeat(np.asarray(gp.X[:1]), len(points), axis=0))
+
+
+# --- the search ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("D", [1, 2, 20, 300])
+def test_the_value_is_that_of_the_point(D: int) -> None:
+    gp = process(D)
+    found = search(gp)
+    _, best = best_points(gp)
+    assert np.all(np.abs(found.x) <= 1.0)
+    assert found.value == pytest.approx(values(gp, LogEI(best), found.x[None, :])[0], rel=1e-9)
+    assert found.family in FAMILIES
+    assert found.evaluations > STARTS
+
+
+@pytest.mark.parametrize("D", [2, 10, 100])
+def test_more_is_found_than_by_as_many_random_looks(D: int) -> None:
+    gp = process(D, n=60)
+    _, best = best_points(gp)
+    found = search(gp)
+    uniform = np.random.default_rng(1).uniform(-1.0, 1.0, (20 * found.evaluations, D))
+    assert found.value > np.max(values(gp, LogEI(best), uniform)) + 0.1
+
+
+def test_the_maximum_is_found_in_two_dimensions() -> None:
+    gp = process(2, n=12)
+    axis = np.linspace(-1.0, 1.0, 201)
+    grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    for acquisition in (UCB(4.0), LogEI(best_points(gp)[1])):
+        anchors, _ = best_points(gp)
+        found = search_anchored(gp, acquisition, anchors, np.random.default_rng(0))
+        assert found.value > np.max(values(gp, acquisition, grid)) - 1e-3
+
+
+def test_the_end_is_a_maximum_of_the_box() -> None:
+    """No coordinate of the point can be moved, up to the bounds, for a larger value."""
+    gp = process(8, n=40)
+    _, best = best_points(gp)
+    x = search(gp).x
+    e = 1e-3 * np.eye(8)
+    around = np.clip(np.concatenate([x + e, x - e]), -1.0, 1.0)
+    assert np.max(values(gp, LogEI(best), around)) < values(gp, LogEI(best), x[None, :])[0] + 1e-4
+
+
+def test_the_best_points_are_those_of_the_model() -> None:
+    gp = process(3)
+    anchors, best = best_points(gp, 4)
+    mean = np.asarray(gp.posterior(gp.X)[0])
+    np.testing.assert_allclose(gp.posterior(anchors)[0], np.sort(mean)[:-5:-1], rtol=1e-12)
+    assert best == np.max(mean)
+
+
+@pytest.mark.parametrize("budget", [100, 400, 5000])
+def test_a_budget_is_kept_and_used(budget: int) -> None:
+    found = search(process(30), budget=budget)
+    assert 0.3 * budget < found.evaluations <= budget
+
+
+def test_a_larger_budget_finds_no_less() -> None:
+    small, large = (
+        np.median([search(process(30, seed=s), seed=s, budget=b).value for s in range(8)])
+        for b in (100, 5000)
+    )
+    assert large > small
+
+
+def test_there_is_a_point_when_time_is_over() -> None:
+    found = search(process(200), deadline=time.perf_counter() - 1.0)
+    assert np.all(np.abs(found.x) <= 1.0)
+    assert found.evaluations < 100
+    assert search(process(200), deadline=time.perf_counter() + 1e6).evaluations > 100
+
+
+# --- evolution -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sigma", [0.01, 0.3])
+def test_the_best_of_random_steps_is_taken(sigma: float) -> None:
+    gp = process(20)
+    anchors, best = best_points(gp)
+    found = evolve(gp, LogEI(best), anchors[0], sigma, np.random.default_rng(0))
+    assert found.evaluations == OFFSPRING
+    assert found.family == "evolution"
+    assert found.value == pytest.approx(values(gp, LogEI(best), found.x[None, :])[0])
+    length = np.linalg.norm(found.x - anchors[0]) / math.sqrt(20)
+    assert 0.5 * sigma < length < 1.5 * sigma, "however near the model would rather stay"
+    few = evolve(gp, LogEI(best), anchors[0], sigma, np.random.default_rng(0), budget=10)
+    assert few.evaluations == 10
+    assert few.value <= found.value
+
+
+def test_steps_grow_with_success_and_shrink_without() -> None:
+    assert step_size([]) == FIRST_STEP
+    assert step_size([(None, 1.0), (None, 2.0)]) == FIRST_STEP
+    assert step_size([(None, 1.0), (0.3, 2.0)]) == pytest.approx(0.3 * GROWTH)
+    assert step_size([(None, 1.0), (0.3, 0.5)]) == pytest.approx(0.3 * GROWTH**-0.25)
+    assert step_size([(None, 1.0), (0.3, math.nan)]) == pytest.approx(0.3 * GROWTH**-0.25)
+    assert step_size([(None, math.nan), (0.3, 0.5)]) == pytest.approx(0.3 * GROWTH)
+    assert step_size([(None, 1.0), (0.99, 2.0)]) == LONGEST
+
+
+def test_a_success_surpasses_all_values_so_far() -> None:
+    assert step_size([(0.3, 1.0), (None, 5.0), (0.3, 4.0)]) < 0.3
+    assert step_size([(0.3, 1.0), (None, 5.0), (0.3, 6.0)]) > 0.3
+
+
+def test_one_success_in_five_keeps_the_step() -> None:
+    sigma, run = 0.3, [(None, 0.0)]
+    for value in (1.0, 0.0, 0.0, 0.0, 0.0):
+        run.append((sigma, value))  # type: ignore[arg-type]
+        sigma = step_size(run)
+    assert sigma == pytest.approx(0.3)
+
+
+def test_steps_are_from_the_best_value_that_the_model_can_believe() -> None:
+    X = np.linspace(-1.0, 1.0, 9)[:, None]
+    y = 3.0 * np.array([0.0, 0.1, 0.0, 0.1, 0.9, 1.0, 0.95, 1.02, 0.9])
+    lucky = y.copy()
+    lucky[1] = 3.1  # alone among zeros
+    hyper = make_hyper(D=1, noise=0.2)
+    assert parent(GaussianProcess.from_data(hyper, X, y)) == X[7]
+    assert parent(GaussianProcess.from_data(hyper, X, lucky)) == X[7]
+    sharp = make_hyper(D=1, noise=1e-8)
+    assert parent(GaussianProcess.from_data(sharp, X, lucky)) == X[1]
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.0, 0), (0.5, 10), (0.25, 5), (1.0, 20)])
+def test_a_share_of_the_steps_evolves(share: float, expected: int) -> None:
+    infos = [t.info for t in run(Anchored(0.0, share), 25).trials[5:]]
+    assert sum(info["family"] == "evolution" for info in infos) == expected
+    assert all(("sigma" in info) == (info["family"] == "evolution") for info in infos)
+
+
+def test_the_step_size_follows_the_run() -> None:
+    opt = run(Anchored(0.0, 1.0), 30)
+    best = math.inf
+    told = [(t.info.get("sigma"), -float(t.value or 0.0)) for t in opt.trials]
+    for i, trial in enumerate(opt.trials):
+        if "sigma" in trial.info:
+            assert trial.info["sigma"] == step_size(told[:i])
+        best = min(best, float(trial.value or 0.0))
+    assert len({sigma for sigma, _ in told}) > 5
+
+
+# --- the strategy --------------------------------------------------------------------------
+
+
+def run(strategy: Anchored, steps: int, n_init: int = 5, **options: Any) -> Optimizer:
+    opt = Optimizer(CUBE, strategy, seed=0, n_init=n_init, **options)
+    for _ in range(steps):
+        trial = opt.ask()
+        opt.tell(trial, bowl(trial.x))
+    return opt
+
+
+def test_the_middle_comes_first() -> None:
+    opt = Optimizer([(0.0, 10.0), (-3.0, 1.0)], "anchored", seed=0)
+    first, second = opt.ask(), opt.ask()
+    assert first.x.tolist() == [5.0, -1.0]
+    assert first.info["source"] == "initial"
+    assert not np.array_equal(second.x, first.x)
+
+
+def test_the_middle_is_not_asked_for_twice() -> None:
+    opt = Optimizer(CUBE, "anchored", seed=0)
+    opt.tell(np.zeros(6), 1.0)
+    assert np.all(opt.ask().x != 0.0)
+
+
+def test_the_middle_comes_after_points_of_the_users() -> None:
+    opt = Optimizer(CUBE, "anchored", seed=0)
+    opt.suggest_first(np.full(6, 0.5))
+    assert opt.ask().x.tolist() == [0.5] * 6
+    assert opt.ask().x.tolist() == [0.0] * 6
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.0, 0), (0.05, 2), (0.25, 10), (1.0, 40)])
+def test_insured_steps_are_spread_evenly(share: float, expected: int) -> None:
+    infos = [t.info for t in run(Anchored(insurance=share), 45, suggest_evals=200).trials[5:]]
+    insured = [info["insured"] for info in infos if info["source"] == "strategy"]
+    assert sum(insured) == pytest.approx(expected, abs=2 if share == 1.0 else 0)  # repeats
+    if expected == 10:
+        assert np.flatnonzero(insured).tolist() == list(range(3, 40, 4))
+
+
+def test_insured_steps_pass_the_gate() -> None:
+    infos = [t.info for t in run(Anchored(insurance=0.5), 45).trials[5:]]
+    insured = [info for info in infos if info["insured"]]
+    assert all(info["margin"] >= 0.0 for info in insured)
+    assert any(info["family"] == "slices" for info in insured)
+    assert all(info["subspaces"] == info["slices"] == info["t"] for info in insured)
+    known = {*FAMILIES, "evolution"}
+    assert all(info["family"] in known for info in infos if not info["insured"])
+
+
+def test_the_certificate_is_true() -> None:
+    opt = run(Anchored(insurance=0.5), 25)
+    infos = [t.info for t in opt.trials[5:]]
+    for info in infos:
+        assert info["margin"] == pytest.approx(info["ucb"] - info["best_slice"], abs=1e-9)
+        assert info["beta_kind"] == "corrected"
+        assert math.isfinite(info["log_ei"])
+        assert 0 <= info["changed"] <= 6
+    far = [i["changed"] for i in infos if i["family"] == "slices"]
+    assert far
+    assert min(far) >= 1
+
+
+def test_changed_counts_against_the_best_point() -> None:
+    """In many dimensions, before the climbs have time, a candidate changes few coordinates."""
+    f = ackley(300, shift_seed=0)
+    opt = Optimizer(f.box, Anchored(0.0, 0.0), seed=0, n_init=6, suggest_time=1e-9)
+    for _ in range(12):
+        trial = opt.ask()
+        opt.tell(trial, f(trial.x))
+    slices = [t.info["changed"] for t in opt.trials[6:] if t.info["family"] in ("moves", "jumps")]
+    assert slices
+    assert max(slices) < 200
+
+
+def test_a_guarantee_that_holds() -> None:
+    strategy = Anchored(insurance=0.25, delta=0.2, surrogate=KNOWN)
+    opt = run(strategy, 20)
+    assert opt.guarantee.holds
+    assert "one in 4" in str(opt.guarantee)
+    assert "probability 0.8" in str(opt.guarantee)
+
+
+def test_what_stands_in_its_way() -> None:
+    assert "fitted" in of_strategy(Anchored(), 6).unmet[0]
+    assert of_strategy(Anchored(insurance=0.0, surrogate=KNOWN), 6).statement is None
+
+
+def test_steps_that_are_not_insured_do_not_count_against_it() -> None:
+    opt = run(Anchored(insurance=0.25, surrogate=KNOWN), 30)
+    assert any(t.info.get("margin", 0.0) < 0.0 for t in opt.trials)
+    assert opt.guarantee.holds
+
+
+def test_points_in_flight_are_kept_apart() -> None:
+    f = levy(50, shift_seed=0)
+    opt = Optimizer(f.box, Anchored(), seed=0, n_init=20)
+    for _ in range(30):
+        trial = opt.ask()
+        opt.tell(trial, f(trial.x))
+    batch = np.array([opt.ask().x for _ in range(8)])
+    distances = np.linalg.norm(batch[:, None] - batch[None, :], axis=2)[np.triu_indices(8, 1)]
+    assert np.min(distances) > 0.05
+    for trial in opt.trials[30:]:
+        opt.tell(trial, f(trial.x))
+    assert opt.ask().info["source"] == "strategy"
+
+
+# --- whole runs ----------------------------------------------------------------------------
+
+
+def least(strategy: Any, f: Any, evals: int, seed: int) -> float:
+    result: Any = minimize(f, f.box, evals, strategy, seed=seed, progress=False)
+    return float(result.fun)
+
+
+def test_a_function_of_many_variables_comes_down() -> None:
+    """Random search and GP-UCB stay above 100; a (1+1)-ES from the middle is near 60."""
+    found = [least("anchored", levy(50, shift_seed=s), 120, s) for s in range(3)]
+    assert np.median(found) < 55.0
+
+
+def test_a_function_of_few_of_its_variables_is_found_out() -> None:
+    """Hartmann-6 hidden in 100 variables: least -3.32; random search is above -2."""
+    found = [
+        least("anchored", hartmann6(100, active="random", active_seed=s), 120, s) for s in (0, 1)
+    ]
+    assert max(found) < -2.9
+
+
+def test_noise_is_lived_with() -> None:
+    quiet, noisy = (levy(20, shift_seed=1, noise=noise) for noise in (0.0, 2.0))
+    result: Any = minimize(noisy, noisy.box, 120, "anchored", seed=0, progress=False)
+    assert quiet(result.x) < 0.5 * quiet(np.zeros(20))
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_values_of_any_scale_give_the_same_run(scale: float) -> None:
+    def points(factor: float) -> Host:
+        def f(x: Host) -> float:
+            return factor * bowl(x)
+
+        result: Any = minimize(f, CUBE, 15, "anchored", seed=0, n_init=6, progress=False)
+        return np.asarray(result.x_iters)
+
+    np.testing.assert_allclose(points(1.0), points(scale), atol=1e-6)
