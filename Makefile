@@ -6,7 +6,7 @@ TORCH := .venv-torch/.ready
 PIP := -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: demo test test-torch lint bench-engine bench-suggestions bench-learning bench-limits \
-	bench-planner format clean
+	bench-planner bench-compare format clean
 
 demo: $(CORE)  ## minimise a 100-dimensional problem and draw the run
 	.venv/bin/transect demo --out demo.png
@@ -37,6 +37,9 @@ bench-limits: $(CORE)  ## whether suggestions keep to a time limit, and what it 
 
 bench-planner: $(CORE)  ## the planner's predictions beside whole runs; prints a table
 	@.venv/bin/python benchmarks/planner.py
+
+bench-compare: $(TORCH)  ## quality beside BoTorch, TuRBO, Optuna and pycma; carries on, prints tables
+	@.venv-torch/bin/python benchmarks/compare.py
 
 format: $(CORE)
 	.venv/bin/ruff check --fix .

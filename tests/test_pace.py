@@ -212,6 +212,11 @@ def test_what_is_left_of_a_deadline(world: World) -> None:
 # --- the pace of a machine ---------------------------------------------------------------
 
 
+def test_a_clock_that_stands_still_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.perf_counter", lambda: 5.0)
+    assert Pace().seconds(1.0) > 0.0
+
+
 def test_a_pace_follows_how_long_work_took() -> None:
     pace = Pace()
     assert 0.0 < pace.seconds(1.0) < 1.0

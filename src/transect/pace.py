@@ -42,7 +42,8 @@ class Pace:
         A @ A.T  # the first one is slower
         started = time.perf_counter()
         A @ A.T
-        self._seconds = (time.perf_counter() - started) / (A.size * len(A))  # of a unit
+        took = max(time.perf_counter() - started, 1e-7)  # a clock may stand still
+        self._seconds = took / (A.size * len(A))  # of a unit
 
     def seconds(self, units: float) -> float:
         """How long so many units will take, rather too long than too short."""
