@@ -246,3 +246,18 @@ def test_a_hopeless_amplitude_raises_instead_of_looping(amplitude: float) -> Non
 def test_conditioning_on_nothing_changes_nothing() -> None:
     gp = make_gp()
     assert gp.condition(np.zeros((0, 3)), np.zeros(0)) is gp
+
+
+@pytest.mark.parametrize("noise", [1e-6, 1e-2, 1.0])
+def test_the_mean_at_the_data(noise: float) -> None:
+    gp = make_gp(noise=noise)
+    np.testing.assert_allclose(gp.smoothed, gp.posterior(gp.X)[0], atol=1e-9)
+    more = gp.condition(*make_data(4, 3, seed=5))
+    np.testing.assert_allclose(more.smoothed, more.posterior(more.X)[0], atol=1e-9)
+
+
+def test_the_mean_at_data_that_need_jitter() -> None:
+    X = np.repeat(make_data(4, 3)[0], 3, axis=0)
+    gp = GaussianProcess.from_data(make_hyper(noise=1e-300), X, np.repeat([0.0, 1.0, 2.0, 3.0], 3))
+    assert gp.jitter > 0.0
+    np.testing.assert_allclose(gp.smoothed, gp.posterior(gp.X)[0], atol=1e-5)

@@ -172,7 +172,7 @@ def parent(gp: GaussianProcess) -> Host:
     What the model takes for noise may be there: of points that it cannot tell apart, their
     values decide.
     """
-    mean, seen = to_host(gp.posterior(gp.X)[0]), to_host(gp.y)
+    mean, seen = to_host(gp.smoothed), to_host(gp.y)
     as_good = mean >= np.max(mean) - math.sqrt(gp.hyper.noise)
     x: Host = to_host(gp.X)[np.argmax(np.where(as_good, seen, -np.inf))]
     return x
@@ -180,7 +180,7 @@ def parent(gp: GaussianProcess) -> Host:
 
 def best_points(gp: GaussianProcess, count: int = ANCHORS) -> tuple[Host, float]:
     """The points of the data with the highest posterior mean (count, D), and the highest."""
-    mean = to_host(gp.posterior(gp.X)[0])
+    mean = to_host(gp.smoothed)
     order = np.argsort(-mean, kind="stable")[:count]
     return to_host(gp.X)[order], float(mean[order[0]])
 

@@ -29,6 +29,8 @@ PRIORS = {"none": lambda D: Priors(), "dimension-scaled": dimension_scaled, "shr
 START_NOISE = 1e-2
 NEGLIGIBLE = 1e-4  # a step that gains less log posterior than this ends a climb
 CHEAP = 2e4  # n² times length-scales up to which a first fit climbs from every start
+ROUNDS, FEWER_ROUNDS = 60, 20  # of a climb, at most; and where they are expensive:
+EXPENSIVE = 5e8  # n² times length-scales; a tenth more data start from what is nearly right
 NEIGHBOURS = 4  # points next to a failed one that tell an accident from a region
 WILD_VALUE = 5.0  # a value this many standard deviations out makes the old fit void
 
@@ -325,6 +327,7 @@ def _climb(
         return (-value, -grad) if math.isfinite(value) else (1e25, grad)
 
     lower, upper = np.array(bounds).T
+    rounds = ROUNDS if len(posterior.u) ** 2 * len(start) <= EXPENSIVE else FEWER_ROUNDS
     # L-BFGS-B stops by a gain relative to the value; ours is to be absolute.
     size = max(len(posterior.u), abs(value)) if math.isfinite(value) else len(posterior.u)
     try:
@@ -334,7 +337,7 @@ def _climb(
             jac=True,
             method="L-BFGS-B",
             bounds=bounds,
-            options={"maxiter": 60, "ftol": NEGLIGIBLE / size, "gtol": 1e-4},
+            options={"maxiter": rounds, "ftol": NEGLIGIBLE / size, "gtol": 1e-4},
         )
     except TimeoutError:
         return best

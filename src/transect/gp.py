@@ -75,6 +75,11 @@ class GaussianProcess:
         """K⁻¹(y - mean) (n,): the posterior mean is mean + k·weights."""
         return self.L_inv.T @ self.whitened
 
+    @property
+    def smoothed(self) -> Array:
+        """The posterior mean at X (n,): k·weights there is y - mean less the noise's share."""
+        return self.y - (self.hyper.noise + self.jitter) * self.weights
+
     def sq(self, points: Array) -> Array:
         """Squared length-scaled distances (p, n) of points (p, D) to the data."""
         xp = namespace(points)

@@ -21,9 +21,9 @@ from ._threads import quiet_blas
 from .box import Box
 from .certificate import of_run, of_strategy
 from .pace import prepare
-from .strategies import GPUCB, Guarantee, History, Proposal, Setting, Strategy, resolve
+from .strategies import Anchored, Guarantee, History, Proposal, Setting, Strategy, resolve
 
-DEFAULT_STRATEGY = GPUCB(beta="practical")
+DEFAULT_STRATEGY = Anchored()
 ROOM = 1.3e8  # bytes set aside for points, at most, before there are any
 KEPT = 0.01  # seconds before a limit, at most, when a suggestion is to be ready
 DUPLICATE = 1e-9  # points closer than this in every coordinate (box side 2) are the same

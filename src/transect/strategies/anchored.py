@@ -62,7 +62,7 @@ class Anchored:
     name: ClassVar[str] = "anchored"
 
     insurance: float = 0.05
-    evolution: float = 0.5
+    evolution: float = 0.25
     delta: float = 0.1
     surrogate: Surrogate = field(default_factory=lambda: Surrogate(ard=True, prior="shrunk"))
 

@@ -44,7 +44,7 @@ class Confidence:
         """The acquisition at step t in k dimensions, and its entries in the certificate."""
         if self.acquisition == "log-ei":
             gp = belief.gp  # pending points count with what is expected of them
-            best = float(to_host(gp.posterior(gp.X)[0]).max())
+            best = float(to_host(gp.smoothed).max())
             return LogEI(best), {"acquisition": "log-ei"}
         paper = gp_ucb_beta(t, k, self.delta, self.a, self.b)
         beta = self.beta_scale * beta_value(self.beta, t, k, {"paper": paper})
