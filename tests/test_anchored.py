@@ -235,29 +235,34 @@ def test_steps_are_from_the_best_value_that_the_model_can_believe() -> None:
     assert parent(GaussianProcess.from_data(sharp, X, lucky)) == X[1]
 
 
-@pytest.mark.parametrize(("share", "expected"), [(0.0, 0), (0.5, 10), (0.25, 5), (1.0, 20)])
-def test_a_share_of_the_steps_evolves(share: float, expected: int) -> None:
-    infos = [t.info for t in run(Anchored(0.0, share), 25).trials[5:]]
-    assert sum(info["family"] == "evolution" for info in infos) == expected
+@pytest.mark.parametrize(("share", "low", "high"), [(0.0, 0, 0), (0.5, 10, 28), (1.0, 30, 44)])
+def test_a_share_of_the_steps_evolves(share: float, low: int, high: int) -> None:
+    """Of 50 steps in 100 variables; the share falls to two thirds of what it is at first."""
+    infos = [t.info for t in run(Anchored(0.0, share), 55, D=100).trials[5:]]
+    assert low <= sum(info["family"] == "evolution" for info in infos) <= high
     assert all(("sigma" in info) == (info["family"] == "evolution") for info in infos)
 
 
+def test_the_more_is_known_the_fewer_steps_evolve() -> None:
+    infos = [t.info for t in run(Anchored(0.0, 1.0), 95, D=10, suggest_evals=100).trials[5:]]
+    evolved = [info.get("family") == "evolution" for info in infos]
+    assert sum(evolved[:30]) > 2 * sum(evolved[60:])
+
+
 def test_the_step_size_follows_the_run() -> None:
-    opt = run(Anchored(0.0, 1.0), 30)
-    best = math.inf
+    opt = run(Anchored(0.0, 1.0), 30, D=100)
     told = [(t.info.get("sigma"), -float(t.value or 0.0)) for t in opt.trials]
     for i, trial in enumerate(opt.trials):
         if "sigma" in trial.info:
             assert trial.info["sigma"] == step_size(told[:i])
-        best = min(best, float(trial.value or 0.0))
     assert len({sigma for sigma, _ in told}) > 5
 
 
 # --- the strategy --------------------------------------------------------------------------
 
 
-def run(strategy: Anchored, steps: int, n_init: int = 5, **options: Any) -> Optimizer:
-    opt = Optimizer(CUBE, strategy, seed=0, n_init=n_init, **options)
+def run(strategy: Anchored, steps: int, D: int = 6, **options: Any) -> Optimizer:
+    opt = Optimizer([(-1.0, 1.0)] * D, strategy, seed=0, n_init=5, **options)
     for _ in range(steps):
         trial = opt.ask()
         opt.tell(trial, bowl(trial.x))

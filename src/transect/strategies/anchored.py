@@ -40,16 +40,17 @@ class Anchored:
     """Subspaces through the best points, searched for the largest expected improvement.
 
     Slices, faces and lines through the points with the highest posterior mean, and the box
-    itself, whose best candidates climb in all D coordinates (anchors.py). A share ``evolution``
-    of the steps are random steps from the best point, as long as such steps have paid lately,
-    of which the model chooses one: it cannot stay where it believes too much. By the superset
-    theorem (docs/theory.md) a point keeps MS-UCB's bound if its upper confidence bound passes
-    the gate, the best one on MS-UCB's random slices. A share ``insurance`` of the steps is
-    insured: there the point is the one with the largest bound, on those slices or found
+    itself, whose best candidates climb in all D coordinates (anchors.py). Some suggestions are
+    random steps from the best point instead, as long as such steps have paid lately, of which
+    the model chooses one. By the superset theorem (docs/theory.md) a point keeps MS-UCB's
+    bound if its upper confidence bound passes the gate, the best one on MS-UCB's random slices.
+    At insured steps the point is the one with the largest bound, on those slices or found
     through anchors, so the best point found has MS-UCB's regret bound of as many steps.
 
-    surrogate: the model; by default one length-scale per coordinate, shrunk towards a common
-    one. delta: how often the bound may fail. The middle of the box is the first point of the
+    insurance: the share of insured steps. evolution: the share of random steps at first; it
+    halves by the time there are as many evaluations as variables, as the model learns. delta:
+    how often the bound may fail. surrogate: the model; by default one length-scale per
+    coordinate, shrunk towards a common one. The middle of the box is the first point of the
     initial design, unless it is known already.
 
     info has ``family`` (what the point was found on: "moves", "jumps", "ends", "lines", "box",
@@ -62,7 +63,7 @@ class Anchored:
     name: ClassVar[str] = "anchored"
 
     insurance: float = 0.05
-    evolution: float = 0.25
+    evolution: float = 0.5
     delta: float = 0.1
     surrogate: Surrogate = field(default_factory=lambda: Surrogate(ard=True, prior="shrunk"))
 
@@ -147,7 +148,8 @@ class Anchored:
         if _is_in(self.insurance, t):
             budget = state.screen.budget  # the other half is for the slices
         anchors, best = best_points(gp)
-        if not _is_in(self.evolution, t):
+        D = state.setting.D
+        if rng.random() >= self.evolution * D / (D + gp.n):
             found = search_anchored(gp, LogEI(best), anchors, rng, budget=budget, deadline=deadline)
             return found, {"family": found.family}
         steps = [info.get("sigma") for info in history.infos]
