@@ -404,3 +404,13 @@ def test_values_of_any_scale_give_the_same_run(scale: float) -> None:
         return np.asarray(result.x_iters)
 
     np.testing.assert_allclose(points(1.0), points(scale), atol=1e-6)
+
+
+def test_a_penalty_in_a_part_of_the_box_does_no_harm() -> None:
+    f = levy(20, shift_seed=3)
+
+    def penalised(x: Host) -> float:
+        return 1e9 if np.sum(x[:5]) > 1.0 else f(x)
+
+    result: Any = minimize(penalised, f.box, 100, "anchored", seed=0, progress=False)
+    assert result.fun < 0.6 * f(np.zeros(20))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,8 @@ def test_what_the_theorems_assume_is_enough(strategy: Any, words: str) -> None:
         (MSUCB(d=2, beta=4.0, surrogate=KNOWN), "not the corrected one"),
         (MSUCB(d=6, beta="practical", surrogate=KNOWN), "not the published one"),
         (GPUCB(), "hyper-parameters are fitted"),
-        (Anchored(), "hyper-parameters are fitted"),
+        (Anchored(surrogate=Surrogate()), "hyper-parameters are fitted"),
+        (Anchored(surrogate=replace(KNOWN, clip=2.0)), "bad values are clipped"),
         (GPUCB(beta_scale=0.2, surrogate=KNOWN), "not the published one"),
         (GPUCB(acquisition="log-ei", surrogate=KNOWN), "not the published one"),
         (GPUCB(beta=lambda t: 1.0, surrogate=KNOWN), "not the published one"),

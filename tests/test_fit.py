@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from functools import cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -434,3 +435,64 @@ def test_known_hyper_parameters_are_taken_as_they_are() -> None:
 def test_known_hyper_parameters_must_make_sense(known: tuple[float, ...]) -> None:
     with pytest.raises(ValueError, match="known"):
         Surrogate(known=known)  # type: ignore[arg-type]
+
+
+# --- clipped values --------------------------------------------------------------------------
+
+
+def test_values_far_below_the_median_are_clipped() -> None:
+    y = np.array([0.0, 1.0, 2.0, 4.0, -1.0, -9.0, -1e12, math.nan])
+    got = Surrogate(clip=2.0).clipped(y)  # median 0, best 4
+    np.testing.assert_array_equal(got, [0.0, 1.0, 2.0, 4.0, -1.0, -8.0, -8.0, math.nan])
+    assert Surrogate().clipped(y) is y
+
+
+@pytest.mark.parametrize("y", [[3.0], [1.0, 1.0, 1.0], [2.0, 2.0, -5.0], [math.nan], []])
+def test_without_a_median_below_the_best_nothing_is_clipped(y: list[float]) -> None:
+    values = np.array(y)
+    np.testing.assert_array_equal(Surrogate(clip=1.0).clipped(values), values)
+
+
+def test_clipping_of_huge_values() -> None:
+    y = np.array([1e308, -1e308, 0.0, -1.7e308])
+    got = Surrogate(clip=0.5).clipped(y)
+    assert np.all(np.isfinite(got))
+    assert got[0] == 1e308
+    np.testing.assert_array_equal(Surrogate(clip=100.0).clipped(y), y)  # the bound overflows
+
+
+def test_a_penalty_does_not_flatten_the_model() -> None:
+    X, y = make_data(40, 3)
+    y[::5] = -1e9
+    good = np.ones(40, dtype=bool)
+    good[::5] = False
+    plain, clipped = (Surrogate(clip=c).advance(None, X, y) for c in (None, 2.0))
+
+    def fit(model: Any) -> float:
+        """How well the values that are not penalties are told from each other."""
+        mean = np.asarray(model.gp.posterior(X[good])[0])
+        return float(np.corrcoef(mean, y[good])[0, 1])
+
+    assert fit(clipped) > 0.9
+    assert clipped.scale < 10.0 < 1e6 < plain.scale
+
+
+def test_a_clipped_value_is_not_wild() -> None:
+    X, y = make_data(60, 3)
+    surrogate = Surrogate(clip=2.0)
+    model = surrogate.advance(None, X, y)
+    worse = np.append(y, -1e9)
+    assert not surrogate.refit_is_due(model, worse)
+    assert Surrogate().refit_is_due(model, worse)
+
+
+@pytest.mark.parametrize("clip", [0.0, -1.0, math.nan, math.inf, "2", True])
+def test_bad_clips(clip: Any) -> None:
+    with pytest.raises((ValueError, TypeError), match=r"^clip must be"):
+        Surrogate(clip=clip)
+
+
+def test_the_repr_shows_what_is_not_as_always() -> None:
+    assert "clip" not in repr(Surrogate())
+    assert "clip=2.0" in repr(Surrogate(clip=2.0))
+    assert eval(repr(Surrogate(clip=2.0))) == Surrogate(clip=2.0)

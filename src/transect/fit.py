@@ -110,7 +110,9 @@ class Surrogate:
     variance, in units of the values' variance. refit_always: refit at every step up to
     this many observations, afterwards each time they have grown by ``refit_growth``. known:
     (length-scale on [-1, 1]^D, variance of the function, variance of the noise), taken as they
-    are, with a mean of 0, instead of anything fitted; what the theory assumes.
+    are, with a mean of 0, instead of anything fitted; what the theory assumes. clip: values
+    further below the median than so many times the best one is above it count as that far below;
+    how bad they are says little about where the best ones are.
     """
 
     kernel: str = "matern52"
@@ -120,10 +122,14 @@ class Surrogate:
     refit_always: int = 40
     refit_growth: float = 1.1
     known: tuple[float, float, float] | None = None
+    clip: float | None = None
 
     def __repr__(self) -> str:
-        """Without ``known`` where nothing is: stored results tell recipes by their texts."""
-        shown = [f for f in fields(self) if f.name != "known" or self.known is not None]
+        """Without ``known`` and ``clip`` at None: stored results tell recipes by their texts."""
+        later = ("known", "clip")
+        shown = [
+            f for f in fields(self) if f.name not in later or getattr(self, f.name) is not None
+        ]
         return f"Surrogate({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in shown)})"
 
     def __post_init__(self) -> None:
@@ -134,6 +140,8 @@ class Surrogate:
         positive_number("noise_floor", self.noise_floor, below=1.0)
         if positive_number("refit_growth", self.refit_growth) <= 1.0:
             raise ValueError(f"refit_growth must be greater than 1, got {self.refit_growth}")
+        if self.clip is not None:
+            positive_number("clip", self.clip)
         if self.known is not None:
             if len(self.known) != 3:
                 raise ValueError(
@@ -160,6 +168,7 @@ class Surrogate:
         _stand_ins). ``refit``: instead of the schedule's, where time is short.
         """
         ok = np.isfinite(y)
+        y = self.clipped(y)
         known = None if other_inputs else previous
         base = np.empty((0, 0)) if self.ard else _extend_distances(known, X)
         if refit is None:
@@ -197,12 +206,25 @@ class Surrogate:
         n, fitted_on = len(y), previous.fitted_on
         if n == fitted_on:
             return False
-        wild = np.abs(_standardised(y[fitted_on:], previous.shift, previous.scale)) > WILD_VALUE
+        wild = (
+            np.abs(_standardised(self.clipped(y)[fitted_on:], previous.shift, previous.scale))
+            > WILD_VALUE
+        )
         return (
             n <= self.refit_always
             or n >= round(self.refit_growth * fitted_on, 9)
             or bool(np.any(wild))
         )
+
+    def clipped(self, y: Host) -> Host:
+        """The values y (n,), to be maximised, as they count; nan stays nan."""
+        values = y[np.isfinite(y)]
+        if self.clip is None or len(values) == 0:
+            return y
+        median, best = float(np.median(values)), float(np.max(values))
+        # Halved, since a difference of values may overflow.
+        least = median - 2.0 * self.clip * (0.5 * best - 0.5 * median)
+        return np.maximum(y, least) if best > median and math.isfinite(least) else y
 
     def fit(
         self,

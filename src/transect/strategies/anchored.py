@@ -50,8 +50,8 @@ class Anchored:
     insurance: the share of insured steps. evolution: the share of random steps at first; it
     halves by the time there are as many evaluations as variables, as the model learns. delta:
     how often the bound may fail. surrogate: the model; by default one length-scale per
-    coordinate, shrunk towards a common one. The middle of the box is the first point of the
-    initial design, unless it is known already.
+    coordinate, shrunk towards a common one, of values clipped where they are bad. The middle of
+    the box is the first point of the initial design, unless it is known already.
 
     info has ``family`` (what the point was found on: "moves", "jumps", "ends", "lines", "box",
     "evolution" with its step size ``sigma``, or "slices" of MS-UCB), ``changed`` (coordinates
@@ -65,7 +65,9 @@ class Anchored:
     insurance: float = 0.05
     evolution: float = 0.5
     delta: float = 0.1
-    surrogate: Surrogate = field(default_factory=lambda: Surrogate(ard=True, prior="shrunk"))
+    surrogate: Surrogate = field(
+        default_factory=lambda: Surrogate(ard=True, prior="shrunk", clip=2.0)
+    )
 
     def __post_init__(self) -> None:
         for name in ("insurance", "evolution"):

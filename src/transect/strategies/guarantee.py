@@ -41,7 +41,7 @@ def no_guarantee(strategy: Any, D: int) -> Guarantee:
 
 def theorem_1(surrogate: Surrogate, beta: Any, delta: float) -> Guarantee:
     """MS-UCB's, repaired (docs/theory.md)."""
-    unmet = _fitted(surrogate)
+    unmet = _changed(surrogate)
     if beta == "paper":
         unmet += ("the published β_t leaves out the union over all slices, 2·log|Z_t|",)
     elif beta != "corrected":
@@ -61,13 +61,13 @@ def insured(surrogate: Surrogate, share: float, delta: float) -> Guarantee:
         f"with probability {1.0 - delta:g} the regret of the insured suggestions together, one in "
         f"{round(1.0 / share)}, is below the bound of Theorem 1, corrected "
         "(theory.corrected_regret_bound), and so is that of the best point found",
-        _fitted(surrogate),
+        _changed(surrogate),
     )
 
 
 def srinivas(surrogate: Surrogate, beta: Any, delta: float, as_published: bool) -> Guarantee:
     """GP-UCB's. ``as_published``: β_t is neither scaled nor left out of the acquisition."""
-    unmet = _fitted(surrogate)
+    unmet = _changed(surrogate)
     if beta not in ("paper", "corrected") or not as_published:
         unmet += ("β_t is not the published one",)
     return Guarantee(
@@ -77,7 +77,11 @@ def srinivas(surrogate: Surrogate, beta: Any, delta: float, as_published: bool) 
     )
 
 
-def _fitted(surrogate: Surrogate) -> tuple[str, ...]:
-    if surrogate.known is not None:
-        return ()
-    return ("the hyper-parameters are fitted on the way, not known",)
+def _changed(surrogate: Surrogate) -> tuple[str, ...]:
+    """What the model has that the theory's has not."""
+    unmet: tuple[str, ...] = ()
+    if surrogate.known is None:
+        unmet += ("the hyper-parameters are fitted on the way, not known",)
+    if surrogate.clip is not None:
+        unmet += ("bad values are clipped",)
+    return unmet
