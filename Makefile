@@ -15,7 +15,8 @@ test: $(CORE)  ## all tests that need no torch
 	.venv/bin/python -m pytest -n auto -m "not torch"
 
 test-torch: $(TORCH)  ## tests against torch, GPyTorch and BoTorch
-	.venv-torch/bin/python -m pytest -m torch tests/test_torch.py tests/test_every_strategy.py
+	.venv-torch/bin/python -m pytest -m torch tests/test_torch.py tests/test_every_strategy.py \
+		tests/test_comparison.py
 
 lint: $(CORE)  ## style, types, and which module may import which
 	.venv/bin/ruff check .

@@ -67,9 +67,9 @@ def steps(ax: Any) -> None:
         ax.plot(at, length, "o", color=colour, markersize=3.5, fillstyle="none", label=kind)
         ax.plot(at[better > 0], length[better > 0], "o", color=colour, markersize=5)
     ax.set_yscale("log")
-    ax.set(xlabel="evaluations", ylabel="distance to the best point before, rms of coordinates")
+    ax.set(xlabel="evaluations", ylabel="rms distance to the best point before")
     ax.set_title(f"Steps of a run in {D} dimensions; filled: better than all before", fontsize=10)
-    ax.legend(fontsize=8, loc="upper right")
+    ax.legend(fontsize=8, loc="center right")
     ax.grid(color="0.9", linewidth=0.6)
     ax.spines[["top", "right"]].set_visible(False)
 

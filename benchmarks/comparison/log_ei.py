@@ -1,0 +1,68 @@
+"""BoTorch as its documentation has it: SingleTaskGP and LogEI with their defaults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transect._array import Host
+
+from .method import Start, draw_seed
+
+# Between what BoTorch's pages take (5 restarts of 20 samples, 10 of 512) and as in
+# benchmarks/suggestions.py. As many samples again are near the best points: without that option
+# there is little gain in high dimension. The iterations are those of BoTorch's tutorials; its own
+# limit, 2000, would be minutes a suggestion in 5001 dimensions.
+RESTARTS = 4
+RAW_SAMPLES = 512
+OPTIONS = {"sample_around_best": True, "maxiter": 200}
+
+
+class BoTorch:
+    """A new model for every ask: RBF, a length-scale for each coordinate, D-scaled priors."""
+
+    replays = False
+
+    def __init__(self, start: Start) -> None:
+        import torch
+
+        torch.set_num_threads(1)
+        self.start = start
+        self.X: list[Host] = []
+        self.y: list[float] = []  # to be maximised
+
+    def tell(self, x: Host, y: float) -> None:
+        self.X.append((x + 1.0) / 2.0)
+        self.y.append(-y)
+
+    def ask(self) -> Host:
+        import torch
+        from botorch.acquisition import LogExpectedImprovement
+        from botorch.optim import optimize_acqf
+
+        bounds = torch.stack([torch.zeros(self.start.D), torch.ones(self.start.D)]).double()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(draw_seed(self.start, len(self.y)))
+            acquisition = LogExpectedImprovement(self._model(), best_f=max(self.y))
+            point, _ = optimize_acqf(
+                acquisition, bounds, q=1, num_restarts=RESTARTS, raw_samples=RAW_SAMPLES,
+                options=OPTIONS,
+            )  # fmt: skip
+        found: Host = 2.0 * point.detach().numpy()[0] - 1.0
+        return found
+
+    def _model(self) -> Any:
+        import torch
+        from botorch.exceptions import ModelFittingError
+        from botorch.fit import fit_gpytorch_mll
+        from botorch.models import SingleTaskGP
+        from gpytorch.mlls import ExactMarginalLogLikelihood
+
+        X, y = torch.tensor(np.array(self.X)), torch.tensor(self.y).double()[:, None]
+        model = SingleTaskGP(X, y)
+        try:
+            fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+        except ModelFittingError:  # after five attempts: the modes of the priors are not bad
+            model = SingleTaskGP(X, y).eval()
+        return model

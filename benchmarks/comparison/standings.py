@@ -1,0 +1,111 @@
+"""How methods stand to each other, from whatever pairs of runs there are.
+
+Runs of two methods on the same instance, a task and a seed, began with the same points: they are
+a pair. Not every method has every run, so everything here rests on pairs and says on how many.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from transect._array import Host
+
+from .summary import CHECKPOINTS, Key, Summary
+from .tasks import N_INIT
+
+
+class Rate(NamedTuple):
+    """A mean, and how many pairs it is of; nan of none."""
+
+    value: float
+    pairs: int
+
+
+def wins(summary: Summary, one: str, other: str, evals: int, tasks: Iterable[str]) -> Rate:
+    """The share of pairs in which ``one`` is below ``other``; a tie is half of a win."""
+    scores = []
+    for task in tasks:
+        mine, theirs = summary.at(task, one, evals), summary.at(task, other, evals)
+        for seed in mine.keys() & theirs.keys():
+            tie = mine[seed] == theirs[seed]
+            scores.append(0.5 if tie else float(mine[seed] < theirs[seed]))
+    return Rate(statistics.fmean(scores) if scores else float("nan"), len(scores))
+
+
+def covered(summary: Summary, evals: int) -> list[str]:
+    """The methods that have come so far on at least half of the tasks: others cannot be ranked."""
+    return [
+        method
+        for method in summary.methods
+        if 2 * sum(bool(summary.at(task, method, evals)) for task in summary.tasks)
+        >= max(1, len(summary.tasks))
+    ]
+
+
+def mean_rank(summary: Summary, method: str, methods: Sequence[str], evals: int) -> Rate:
+    """1 for the best of the methods: one more than the sum of the others' shares of wins.
+
+    Where all have all runs, this is the mean of the ranks in each. The count is that of the rival
+    with the fewest pairs.
+    """
+    rates = [
+        wins(summary, other, method, evals, summary.tasks) for other in methods if other != method
+    ]
+    fewest = min((rate.pairs for rate in rates), default=0)
+    return Rate(1.0 + sum(rate.value for rate in rates) if fewest else float("nan"), fewest)
+
+
+def behind(summary: Summary, method: str, rival: str, task: str, evals: int) -> float:
+    """How far a method is above its rival on a task, in shares of what could be gained there.
+
+    Medians of the seeds that both have; what could be gained is the difference between the best
+    initial point, in the median, and the best method's median. nan without such seeds.
+    """
+    mine, theirs = (summary.at(task, name, evals) for name in (method, rival))
+    seeds = sorted(mine.keys() & theirs.keys())
+    if not seeds:
+        return float("nan")
+    first = statistics.median(summary.at(task, rival, N_INIT)[seed] for seed in seeds)
+    medians = [
+        statistics.median(found.values())
+        for name in summary.methods
+        if (found := summary.at(task, name, evals))
+    ]
+    gain = first - min(medians)
+    distance = statistics.median(mine[s] for s in seeds) - statistics.median(
+        theirs[s] for s in seeds
+    )
+    return distance / gain if gain > 0.0 else float("nan")
+
+
+def shared(summary: Summary, evals: int) -> list[tuple[str, int]]:
+    """The (task, seed) on which every method has come so far."""
+    found = []
+    for task in summary.tasks:
+        seeds = [set(summary.at(task, method, evals)) for method in summary.methods]
+        found += [(task, seed) for seed in sorted(set.intersection(*seeds))]
+    return found
+
+
+def mean_curves(summary: Summary, instances: Sequence[tuple[str, int]], evals: int) -> Host:
+    """Best values up to ``evals``, (methods, checkpoints): 1 is the start, 0 the best of all.
+
+    The mean over the seeds of a task, then over the tasks. Instances on which no method gained
+    anything tell nothing and are left out.
+    """
+    upto = CHECKPOINTS.index(evals) + 1
+    by_task: dict[str, list[Host]] = {}
+    for task, seed in instances:
+        curves = np.array(
+            [summary.curve(Key(task, method, seed))[:upto] for method in summary.methods],
+            dtype=np.float64,
+        )
+        first, least = float(curves[0, 0]), float(curves.min())
+        if first > least:
+            by_task.setdefault(task, []).append((curves - least) / (first - least))
+    means: Host = np.mean([np.mean(curves, axis=0) for curves in by_task.values()], axis=0)
+    return means

@@ -1,0 +1,153 @@
+"""The report, in Markdown. In brackets: how many seeds or pairs of runs a number rests on."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from transect.experiments.table import markdown_table
+
+from .standings import Rate, behind, covered, mean_rank, wins
+from .summary import Summary
+from .tasks import TASKS
+
+TABLED = (50, 100, 200, 400)
+JUDGED_AT = 200
+LARGE = 500  # dimensions, from which on CMA-ES is hard to beat
+NOTHING = "–"
+
+Groups = Mapping[str, Sequence[str]]
+
+
+def report(summary: Summary, judged: str) -> Iterator[str]:
+    """One part after another."""
+    yield _ranks(summary)
+    if judged in summary.methods:
+        yield _wins(summary, judged)
+    yield _seconds(summary)
+    for rival in ("pycma", "pycma-small"):
+        if rival in summary.methods:
+            yield _beside(summary, rival)
+    if "random" in summary.methods:
+        yield _beside_random(summary)
+    for evals in TABLED:
+        if any(summary.at(task, m, evals) for task in summary.tasks for m in summary.methods):
+            yield _values(summary, evals)
+
+
+def _ranks(summary: Summary) -> str:
+    ranked = {evals: covered(summary, evals) for evals in TABLED}
+    rows = [
+        [method, *(_rank(summary, method, ranked[evals], evals) for evals in TABLED)]
+        for method in summary.methods
+    ]
+    header = [f"after {evals} evaluations, of {len(methods)}" for evals, methods in ranked.items()]
+    title = "Mean rank, among the methods that have come so far on half of the tasks or more"
+    return _part(title, ["method", *header], rows)
+
+
+def _rank(summary: Summary, method: str, methods: Sequence[str], evals: int) -> str:
+    if method not in methods:
+        return NOTHING
+    return _rate(mean_rank(summary, method, methods, evals), "{:.2f}")
+
+
+def _wins(summary: Summary, judged: str) -> str:
+    groups = {"all tasks": summary.tasks, **_groups(summary)}
+    rows = [
+        [rival, *(_rate(_judged(summary, judged, rival, g), "{:.0%}") for g in groups.values())]
+        for rival in summary.methods
+        if rival != judged
+    ]
+    title = f"Runs that {judged} wins at {JUDGED_AT} evaluations, against"
+    return _part(title, ["rival", *groups], rows)
+
+
+def _judged(summary: Summary, judged: str, rival: str, tasks: Iterable[str]) -> Rate:
+    return wins(summary, judged, rival, JUDGED_AT, tasks)
+
+
+def _groups(summary: Summary) -> Groups:
+    """The synthetic tasks by size, then the others."""
+    groups: dict[str, list[str]] = {}
+    for name in summary.tasks:
+        task = TASKS[name]
+        is_synthetic = "shift" in task.options
+        groups.setdefault(f"D = {task.D}" if is_synthetic else "others", []).append(name)
+    return groups
+
+
+def _seconds(summary: Summary) -> str:
+    sizes = sorted({TASKS[task].D for task in summary.tasks})
+    rows = []
+    for method in summary.methods:
+        cells = []
+        for D in sizes:
+            times = [
+                float(seconds)
+                for key, seconds in zip(summary.keys, summary.seconds, strict=True)
+                if key.method == method and TASKS[key.task].D == D and not np.isnan(seconds)
+            ]
+            cells.append(_time(statistics.median(times)) if times else NOTHING)
+        rows.append([method, *cells])
+    title = f"Time of a suggestion, one thread, around {JUDGED_AT} evaluations"
+    return _part(title, ["method", *(f"D = {D}" for D in sizes)], rows)
+
+
+def _beside(summary: Summary, rival: str) -> str:
+    methods = [method for method in summary.methods if method != rival]
+    rows = [
+        [task, *(_number(behind(summary, m, rival, task, JUDGED_AT), "{:+.2f}") for m in methods)]
+        for task in summary.tasks
+        if TASKS[task].D >= LARGE
+    ]
+    title = (
+        f"Distance to {rival} at {JUDGED_AT} evaluations, in shares of the largest gain; "
+        "below 0 is better"
+    )
+    return _part(title, ["task", *methods], rows)
+
+
+def _beside_random(summary: Summary) -> str:
+    methods = [method for method in summary.methods if method != "random"]
+    rows = [
+        [task, *(_rate(wins(summary, m, "random", JUDGED_AT, [task]), "{:.0%}") for m in methods)]
+        for task in summary.tasks
+    ]
+    title = f"Runs below those of random search at {JUDGED_AT} evaluations"
+    return _part(title, ["task", *methods], rows)
+
+
+def _values(summary: Summary, evals: int) -> str:
+    rows = []
+    for task in summary.tasks:
+        found = [summary.at(task, method, evals) for method in summary.methods]
+        medians = [statistics.median(v.values()) if v else math.nan for v in found]
+        least = min((m for m in medians if not math.isnan(m)), default=math.nan)
+        cells = [
+            _rate(Rate(m, len(v)), "**{:.4g}**" if m == least else "{:.4g}")
+            for m, v in zip(medians, found, strict=True)
+        ]
+        rows.append([task, *cells])
+    title = f"Best value after {evals} evaluations, median"
+    return _part(title, ["task", *summary.methods], rows)
+
+
+def _part(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    return f"## {title}\n\n{markdown_table(header, rows)}\n"
+
+
+def _rate(rate: Rate, form: str) -> str:
+    return f"{form.format(rate.value)} ({rate.pairs})" if rate.pairs else NOTHING
+
+
+def _number(value: float, form: str) -> str:
+    return NOTHING if math.isnan(value) else form.format(value)
+
+
+def _time(seconds: float) -> str:
+    ms = 1e3 * seconds
+    return f"{seconds:.2g} s" if ms >= 1e3 else f"{ms:.0f} ms" if ms >= 10.0 else f"{ms:.2g} ms"

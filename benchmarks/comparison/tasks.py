@@ -1,0 +1,120 @@
+"""What the methods are compared on: 31 tasks from 20 to 5001 dimensions.
+
+Five functions in five sizes, each pair in one of four variants: axis-aligned or rotated, with the
+optimum moved from its usual place by up to 0.5 or 0.8 of half a box width. Two functions of few
+variables among 500, and four problems from practice. Where an instance is drawn at random, the
+seed of the run draws it.
+"""
+
+from __future__ import annotations
+
+import copy
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from transect._array import Host
+from transect.problems import Problem, make
+from transect.problems.problem import Batched
+
+N_INIT = 20
+FUNCTIONS = ("ackley", "levy", "hyper-ellipsoid", "rosenbrock", "rastrigin")
+SIZES = (20, 50, 100, 200, 500)
+HELD = 3  # instances a process keeps: runs of one task often follow each other
+
+Seeding = Callable[[int], Mapping[str, Any]]  # the options of an instance that its seed decides
+
+
+@dataclass(frozen=True)
+class Task:
+    """A problem by name and size. ``seeding`` is None where all instances are one."""
+
+    name: str
+    problem: str
+    D: int
+    options: Mapping[str, Any] = field(default_factory=dict)
+    seeding: Seeding | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """A problem with a seed, on [-1, 1]^D."""
+
+    problem: Problem
+    seed: int
+
+    def __call__(self, u: Host, i: int) -> float:
+        """The value at u (D,) as the i-th evaluation, whatever was evaluated before.
+
+        So a run that goes on later gets the values it would have got: noise is drawn from i, and
+        a copy of the objective leaves no trace of this call in what the next one starts from.
+        """
+        x = self.problem.box.from_unit(u)
+        objective: Any = self.problem.objective
+        if isinstance(objective, Batched):
+            return float(objective.together(x[None, :], [(self.seed, i)])[0])
+        return float(copy.copy(objective)(x))
+
+
+def _synthetic() -> list[Task]:
+    """The 25 pairs; along every row and column the four variants take turns."""
+    tasks = []
+    for i, name in enumerate(FUNCTIONS):
+        for j, D in enumerate(SIZES):
+            variant = (i + j) % 4
+            shift, rotated = (0.8 if variant >= 2 else 0.5), variant % 2 == 1
+            title = f"{name}-{D}-{'rotated' if rotated else 'aligned'}-{shift}"
+            seeding = _rotation_and_shift if rotated else _shift
+            tasks.append(Task(title, name, D, {"shift": shift}, seeding))
+    return tasks
+
+
+def _shift(seed: int) -> Mapping[str, Any]:
+    return {"shift_seed": seed}
+
+
+def _rotation_and_shift(seed: int) -> Mapping[str, Any]:
+    return {"shift_seed": seed, "rotation_seed": seed}
+
+
+def _hidden(seed: int) -> Mapping[str, Any]:
+    return {"shift_seed": seed, "active_seed": seed}
+
+
+TASKS: Mapping[str, Task] = {
+    task.name: task
+    for task in (
+        *_synthetic(),
+        Task("hartmann6-in-500", "hartmann6", 500, {"active": "random"}, _hidden),
+        Task("branin-in-500", "branin", 500, {"active": "random"}, _hidden),
+        Task("rover-60", "rover", 60),
+        Task("mopta08-124", "mopta08", 124),
+        Task("network-100", "network", 100, {"data": "digits"}),
+        Task("ramp-5001", "ramp", 5001, {"data": "gisette-like"}),
+    )
+}
+
+
+def instance(name: str, seed: int) -> Instance:
+    """The task's instance of that seed."""
+    task = TASKS[name]
+    return Instance(_build(name, seed if task.seeding else 0), seed)
+
+
+@lru_cache(HELD)
+def _build(name: str, seed: int) -> Problem:
+    task = TASKS[name]
+    seeded = task.seeding(seed) if task.seeding else {}
+    return make(task.problem, task.D, **task.options, **seeded)
+
+
+def initial_points(name: str, seed: int) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+    """What every method is told first: (N_INIT, D), the middle of the box and uniform points."""
+    rng = np.random.default_rng([zlib.crc32(name.encode()), seed])
+    X = rng.uniform(-1.0, 1.0, (N_INIT, TASKS[name].D))
+    X[0] = 0.0
+    return X.astype(np.float32)

@@ -1,0 +1,134 @@
+"""TuRBO-1 from its paper (Eriksson et al. 2019), on BoTorch's and GPyTorch's parts.
+
+One trust region around the best point, in [0, 1]^D. Its base length doubles after three successes
+in a row, halves after D failures, and the search begins anew when it is too small. Points come
+from Thompson sampling among candidates that differ from the best in about 20 coordinates.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transect._array import Host
+
+from .method import Start, draw_seed, draws
+from .tasks import N_INIT
+
+FIRST_LENGTH, LEAST_LENGTH, MOST_LENGTH = 0.8, 0.5**7, 1.6
+SUCCESSES = 3
+PERTURBED = 20  # coordinates of a candidate, on average
+# The paper has min(5000, 100·D). The joint sample costs their cube: 5000 would take seconds.
+CANDIDATES = 2000
+# The paper's ranges, for standardised values.
+LENGTH_SCALES, AMPLITUDES, NOISES = (0.005, 2.0), (0.05, 20.0), (0.0005, 0.1)
+FIT_ITERATIONS = 50  # of L-BFGS; the paper is silent
+
+
+class Turbo:
+    """The region's state follows from what was told since it began."""
+
+    replays = False
+
+    def __init__(self, start: Start) -> None:
+        import torch
+
+        torch.set_num_threads(1)
+        self.start, self.told = start, 0
+        self.patience = max(4, start.D)
+        self._begin()
+
+    def _begin(self) -> None:
+        """A region of the first size, without data."""
+        self.X: list[Host] = []
+        self.y: list[float] = []
+        self.length = FIRST_LENGTH
+        self.successes = self.failures = 0
+
+    def tell(self, x: Host, y: float) -> None:
+        self.told += 1
+        if len(self.y) >= N_INIT:
+            self._count(y < min(self.y))
+        self.X.append((x + 1.0) / 2.0)
+        self.y.append(y)
+        if self.length < LEAST_LENGTH:
+            self._begin()
+
+    def _count(self, success: bool) -> None:
+        self.successes = self.successes + 1 if success else 0
+        self.failures = 0 if success else self.failures + 1
+        if self.successes == SUCCESSES:
+            self.length, self.successes = min(2.0 * self.length, MOST_LENGTH), 0
+        elif self.failures == self.patience:
+            self.length, self.failures = self.length / 2.0, 0
+
+    def ask(self) -> Host:
+        import torch
+
+        if len(self.y) < N_INIT:  # of a region that was begun anew
+            return draws(self.start, self.told).uniform(-1.0, 1.0, self.start.D)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(draw_seed(self.start, self.told))
+            model = self._model()
+            candidates = self._candidates(model.covar_module.base_kernel.lengthscale)
+            values = _joint_sample(model, candidates)
+        found: Host = 2.0 * candidates[int(torch.argmin(values))].numpy() - 1.0
+        return found
+
+    def _model(self) -> Any:
+        """Matérn-5/2 with a length-scale for each coordinate, the likelihood's maximum."""
+        import torch
+        from botorch.exceptions import ModelFittingError
+        from botorch.fit import fit_gpytorch_mll
+        from botorch.models import SingleTaskGP
+        from gpytorch.constraints import Interval
+        from gpytorch.kernels import MaternKernel, ScaleKernel
+        from gpytorch.likelihoods import GaussianLikelihood
+        from gpytorch.mlls import ExactMarginalLogLikelihood
+
+        X, y = torch.tensor(np.array(self.X)), torch.tensor(self.y).double()[:, None]
+        kernel = MaternKernel(
+            2.5, ard_num_dims=self.start.D, lengthscale_constraint=Interval(*LENGTH_SCALES)
+        )
+        model = SingleTaskGP(
+            X,
+            y,
+            likelihood=GaussianLikelihood(noise_constraint=Interval(*NOISES)),
+            covar_module=ScaleKernel(kernel, outputscale_constraint=Interval(*AMPLITUDES)),
+        )
+        likelihood = ExactMarginalLogLikelihood(model.likelihood, model)
+        options = {"options": {"maxiter": FIT_ITERATIONS}}
+        try:
+            fit_gpytorch_mll(likelihood, optimizer_kwargs=options)
+        except ModelFittingError:  # then with the parameters it has
+            model.eval()
+        return model
+
+    def _candidates(self, lengthscale: Any) -> Any:
+        """(m, D): Sobol points of the region in some coordinates, the best point in the others."""
+        import torch
+
+        D = self.start.D
+        best = torch.tensor(self.X[int(np.argmin(self.y))])
+        weights = lengthscale.detach().flatten()
+        sides = self.length * weights / weights.log().mean().exp()  # their product is length^D
+        low, high = (best - sides / 2.0).clamp(0.0, 1.0), (best + sides / 2.0).clamp(0.0, 1.0)
+        count = min(CANDIDATES, 100 * D)
+        engine = torch.quasirandom.SobolEngine(
+            D, scramble=True, seed=draw_seed(self.start, self.told)
+        )
+        region = low + (high - low) * engine.draw(count, dtype=torch.double)
+        moved = torch.rand(count, D) < min(1.0, PERTURBED / D)
+        moved[torch.arange(count), torch.randint(D, (count,))] |= ~moved.any(dim=1)
+        return torch.where(moved, region, best)
+
+
+def _joint_sample(model: Any, candidates: Any) -> Any:
+    """Values (m,) of one function drawn from the posterior."""
+    import gpytorch
+    import torch
+
+    exact = gpytorch.settings.max_cholesky_size(2 * CANDIDATES)
+    with torch.no_grad(), exact:
+        return model.posterior(candidates).rsample()[0, :, 0]

@@ -1,0 +1,335 @@
+"""The comparison with other optimisers: tasks, methods, runs that go on, and tables."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+
+import compare
+from comparison import figure, runs, standings, summary, tables
+from comparison.method import Centre, Random, Start
+from comparison.pool import in_order, run_all
+from comparison.registry import NAMES, factory
+from comparison.runs import Job, Run, carry_on, load
+from comparison.summary import CHECKPOINTS, Key, Summary
+from comparison.tasks import FUNCTIONS, N_INIT, SIZES, TASKS, initial_points, instance
+from transect.problems import data
+
+SMALL = "ackley-20-aligned-0.5"
+BUILT_WITHOUT_DATA = [name for name in TASKS if not name.startswith(("rover", "mopta08", "ramp"))]
+
+
+def never(seconds: float) -> bool:
+    return False
+
+
+def nothing() -> None:
+    pass
+
+
+# --- tasks --------------------------------------------------------------------------------
+
+
+def test_variants_are_balanced() -> None:
+    synthetic = [task for task in TASKS.values() if "shift" in task.options]
+    assert len(synthetic) == len(FUNCTIONS) * len(SIZES)
+    assert len(TASKS) == 31
+    variants = Counter(task.name.split(f"-{task.D}-")[1] for task in synthetic)
+    assert sorted(variants.values()) == [6, 6, 6, 7]
+    for group in (
+        *([task for task in synthetic if task.problem == name] for name in FUNCTIONS),
+        *([task for task in synthetic if task.D == D] for D in SIZES),
+    ):
+        assert len({task.name.split(f"-{task.D}-")[1] for task in group}) == 4
+
+
+@pytest.mark.parametrize("name", BUILT_WITHOUT_DATA)
+def test_instances_by_seed(name: str) -> None:
+    X = initial_points(name, 0).astype(np.float64)
+    first, other = instance(name, 0), instance(name, 1)
+    assert first.problem.D == TASKS[name].D == X.shape[1]
+    assert first(X[1], 5) == first(X[1], 5) != other(X[1], 5)
+    if first.problem.optimum is not None:
+        optimum = first.problem.box.to_unit(first.problem.optimum)
+        assert first(optimum, 0) == pytest.approx(first.problem.least, abs=1e-6)
+
+
+def test_tasks_with_data_are_built_from_the_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(data.VARIABLE, raising=False)
+    with pytest.raises(FileNotFoundError, match="rover"):
+        instance("rover-60", 0)
+
+
+def test_initial_points_are_the_same_for_all_methods(tmp_path: Path) -> None:
+    found = []
+    for method in ("random", "centre", "transect:gp-ucb"):
+        job = Job(SMALL, method, 3, N_INIT + 2)
+        carry_on(job, tmp_path, never, nothing)
+        run = load(job.path(tmp_path))
+        found.append((np.array(run.X[:N_INIT]), run.y[:N_INIT]))
+    for X, y in found:
+        np.testing.assert_array_equal(X, initial_points(SMALL, 3))
+        assert y == found[0][1]
+    assert not found[0][0][0].any()  # the middle of the box
+    assert (initial_points(SMALL, 3) != initial_points(SMALL, 4))[1:].all()
+
+
+# --- methods ------------------------------------------------------------------------------
+
+
+def test_the_evolution_strategy_descends_from_the_best_point() -> None:
+    es = Centre(Start(10, 0, 400))
+    rng = np.random.default_rng(0)
+    for x in rng.uniform(-1.0, 1.0, (N_INIT, 10)):
+        es.tell(x, float(x @ x))
+    start, first = es.least, es.step
+    for _ in range(300):
+        x = es.ask()
+        assert np.abs(x).max() <= 1.0
+        es.tell(x, float(x @ x))
+    assert es.least < 1e-3 * start
+    assert es.step < first
+    np.testing.assert_allclose(es.best @ es.best, es.least)
+
+
+def test_one_success_in_five_keeps_the_step() -> None:
+    es = Centre(Start(4, 0, 100))
+    for y in range(N_INIT):
+        es.tell(np.zeros(4), float(y))
+    before = es.step
+    for value in (-1.0, 0.0, 0.0, 0.0, 0.0):
+        es.tell(np.zeros(4), value)
+    assert es.step == pytest.approx(before)
+
+
+def test_what_is_asked_for_depends_on_what_was_told() -> None:
+    one, two = (Random(Start(5, 0, 40)) for _ in range(2))
+    one.ask()
+    np.testing.assert_array_equal(one.ask(), two.ask())
+    one.tell(np.zeros(5), 0.0)
+    assert (one.ask() != two.ask()).all()
+
+
+def test_names() -> None:
+    for name in NAMES:
+        factory(name)
+    factory("transect:line-bo")
+    for name in ("no-such", "transect:no-such", "gp-ucb"):
+        with pytest.raises(ValueError, match="there are random"):
+            factory(name)
+
+
+# --- runs ---------------------------------------------------------------------------------
+
+
+OTHERS = ("pycma", "pycma-small", "optuna-tpe", "optuna-gp", "turbo", "botorch")
+every_method = pytest.mark.parametrize(
+    "method",
+    [
+        *("random", "centre", "transect:gp-ucb", "transect:anchored"),
+        *(pytest.param(name, marks=pytest.mark.torch) for name in OTHERS),
+    ],
+)
+
+
+@every_method
+@pytest.mark.filterwarnings("default")  # of libraries that are not ours
+def test_a_run_goes_on_where_it_stopped(method: str, tmp_path: Path) -> None:
+    whole = Job(SMALL, method, 1, 34)
+    assert carry_on(whole, tmp_path / "whole", never, nothing) == 34
+    left = [4]
+
+    def stop(seconds: float) -> bool:
+        left[0] -= 1
+        return left[0] < 0
+
+    part = tmp_path / "part"
+    assert carry_on(whole, part, stop, nothing) == N_INIT + 4
+    assert carry_on(Job(SMALL, method, 1, 34), part, never, nothing) == 34
+    one, two = load(whole.path(tmp_path / "whole")), load(whole.path(part))
+    # Optuna's samplers know their own points in double precision until they are told them again.
+    same = N_INIT + 4 if method.startswith("optuna") else 34
+    np.testing.assert_array_equal(one.X[:same], two.X[:same])
+    assert one.y[:same] == two.y[:same]
+    assert len(two.seconds) == 34
+
+
+def test_values_are_those_of_the_rounded_points(tmp_path: Path) -> None:
+    job = Job(SMALL, "random", 0, N_INIT + 3)
+    carry_on(job, tmp_path, never, nothing)
+    run, objective = load(job.path(tmp_path)), instance(SMALL, 0)
+    assert run.X[0].dtype == np.float32
+    assert run.y == [objective(x.astype(np.float64), i) for i, x in enumerate(run.X)]
+
+
+def test_a_method_that_changed_begins_anew(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    job = Job(SMALL, "transect:gp-ucb", 0, N_INIT + 3)
+    carry_on(job, tmp_path, never, nothing)
+    right = load(job.path(tmp_path))
+    wrong = Run([*right.X[:-1], -right.X[-1]], right.y, right.seconds)
+    wrong.save(job, job.path(tmp_path))
+    longer = Job(SMALL, "transect:gp-ucb", 0, N_INIT + 4)
+    carry_on(longer, tmp_path, never, nothing)
+    assert "begins anew" in caplog.text
+    np.testing.assert_array_equal(load(job.path(tmp_path)).X[:-1], right.X)
+
+
+def test_a_failure_keeps_what_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = Job(SMALL, "random", 0, N_INIT + 5)
+    asked = [0]
+    ask = Random.ask
+
+    def failing(self: Random) -> object:
+        asked[0] += 1
+        if asked[0] == 3:
+            raise RuntimeError("no")
+        return ask(self)
+
+    monkeypatch.setattr(Random, "ask", failing)
+    with pytest.raises(RuntimeError, match="no"):
+        carry_on(job, tmp_path, never, nothing)
+    assert runs.length(job.path(tmp_path)) == N_INIT + 2
+
+
+def test_jobs_are_in_order_of_seeds_and_done_by_processes(tmp_path: Path) -> None:
+    jobs = in_order([SMALL, "levy-50-aligned-0.8"], ["random", "centre"], range(2), 24)
+    assert [job.seed for job in jobs] == [0] * 4 + [1] * 4
+    assert [TASKS[job.task].D for job in jobs[:2]] == [50, 20]
+    run_all(jobs, tmp_path, workers=1, limit=0.0)
+    assert not list(tmp_path.rglob("*.npz"))
+    run_all(jobs[:3], tmp_path, workers=2)
+    assert [runs.length(job.path(tmp_path)) for job in jobs[:4]] == [24, 24, 24, 0]
+
+
+# --- summaries and tables -----------------------------------------------------------------
+
+
+def made_up() -> Summary:
+    """Three methods on two tasks; "b" lacks one of the four runs."""
+    tasks = (SMALL, "hartmann6-in-500")
+    rows = {
+        Key(tasks[0], "random", 0): (10.0, 8.0),
+        Key(tasks[0], "random", 1): (10.0, 6.0),
+        Key(tasks[1], "random", 0): (4.0, 4.0),
+        Key(tasks[1], "random", 1): (4.0, 2.0),
+        Key(tasks[0], "a", 0): (10.0, 2.0),
+        Key(tasks[0], "a", 1): (10.0, 6.0),
+        Key(tasks[1], "a", 0): (4.0, 0.0),
+        Key(tasks[1], "a", 1): (4.0, 3.0),
+        Key(tasks[0], "pycma", 0): (10.0, 1.0),
+        Key(tasks[0], "pycma", 1): (10.0, 7.0),
+        Key(tasks[1], "pycma", 0): (4.0, 2.0),
+    }
+    best = np.full((len(rows), len(CHECKPOINTS)), np.nan, dtype=np.float32)
+    for row, (first, last) in zip(best, rows.values(), strict=True):
+        row[: CHECKPOINTS.index(200)] = first
+        row[CHECKPOINTS.index(200)] = last
+    seconds = np.linspace(0.1, 1.1, len(rows), dtype=np.float32)
+    return Summary(tuple(rows), best, seconds)
+
+
+def test_wins_and_ranks() -> None:
+    made = made_up()
+    assert standings.wins(made, "a", "random", 200, made.tasks) == (2.5 / 4, 4)  # one is a tie
+    assert standings.wins(made, "a", "pycma", 200, made.tasks) == (2 / 3, 3)
+    assert standings.covered(made, 200) == made.methods
+    assert standings.mean_rank(made, "a", made.methods, 200) == (1 + 1.5 / 4 + 1 / 3, 3)
+    full = made.only([SMALL], ["random", "a", "pycma"])
+    ranks = [standings.mean_rank(full, method, full.methods, 200).value for method in full.methods]
+    np.testing.assert_allclose(ranks, [2.25, 1.75, 2.0])  # 3, 1.5; 2, 1.5; 1, 3
+    assert math.isnan(standings.mean_rank(made, "a", made.methods, 400).value)
+
+
+def test_methods_with_few_runs_are_not_ranked() -> None:
+    made = made_up()
+    few = Summary(made.keys[-1:], made.best[-1:], made.seconds[-1:])
+    most = Summary(made.keys[:8], made.best[:8], made.seconds[:8])
+    third = Key("levy-20-rotated-0.5", "random", 0)
+    both = Summary(
+        (*most.keys, *few.keys, third),
+        np.vstack([most.best, few.best, most.best[:1]]),
+        np.concatenate([most.seconds, few.seconds, most.seconds[:1]]),
+    )
+    assert standings.covered(both, 200) == ["random", "a"]
+    assert standings.covered(both, 400) == []
+
+
+def test_distance_to_a_rival() -> None:
+    made = made_up()
+    # one seed that both have: (0 - 2) of what could be gained, from 4 to the median 1.5 of "a"
+    found = standings.behind(made, "a", "pycma", "hartmann6-in-500", 200)
+    assert found == pytest.approx(-2.0 / 2.5)
+    assert math.isnan(standings.behind(made, "a", "b", "hartmann6-in-500", 200))
+
+
+def test_curves_end_between_the_best_and_the_start() -> None:
+    made = made_up()
+    instances = standings.shared(made, 200)
+    assert instances == [(SMALL, 0), (SMALL, 1), ("hartmann6-in-500", 0)]
+    curves = standings.mean_curves(made, instances, 200)
+    np.testing.assert_allclose(curves[:, 0], 1.0)
+    expected = [(((7 / 9) + 0) / 2 + 1) / 2, ((1 / 9 + 0) / 2 + 0) / 2, ((0 + 1 / 4) / 2 + 0.5) / 2]
+    np.testing.assert_allclose(curves[:, -1], expected, atol=1e-6)
+
+
+def test_report_says_how_much_it_rests_on() -> None:
+    text = "\n".join(tables.report(made_up(), "a"))
+    assert "| random | 62% (4) | 75% (2) | 50% (2) |" in text
+    assert f"| {SMALL} | 7 (2) | **4** (2) | **4** (2) |" in text
+    assert "400 evaluations, median" not in text
+
+
+def test_packed_results_give_the_same_report(tmp_path: Path) -> None:
+    made = made_up()
+    made.save(tmp_path / "packed.npz")
+    again = Summary.load(tmp_path / "packed.npz")
+    assert list(tables.report(again, "a")) == list(tables.report(made, "a"))
+
+
+def test_summary_of_runs(tmp_path: Path) -> None:
+    job = Job(SMALL, "random", 2, 200)
+    y = np.linspace(5.0, 1.0, 195)
+    X = [np.zeros(20, dtype=np.float32)] * 195
+    Run(X, y.tolist(), [0.5] * 195).save(job, job.path(tmp_path))
+    found = Summary.of_runs(tmp_path)
+    assert found.keys == (Key(SMALL, "random", 2),)
+    assert found.at(SMALL, "random", 100) == {2: float(np.float32(y[99]))}
+    assert found.at(SMALL, "random", 200) == {}
+    assert found.seconds.tolist() == [0.5]
+    assert summary.Summary.of_runs(tmp_path / "none").tasks == []
+
+
+def test_figure(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    figure.draw(made_up(), "a", tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").stat().st_size > 10_000
+
+
+def test_labels_keep_apart_and_in_order() -> None:
+    values = np.array([0.3, 0.1, 0.11, 0.3, 0.9, 0.12])
+    places = figure.spread(values, 0.05)
+    assert np.diff(np.sort(places)).min() >= 0.05 - 1e-9
+    assert (np.argsort(places, kind="stable") == np.argsort(values, kind="stable")).all()
+    assert np.abs(places - values).max() < 0.1
+
+
+def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--tasks", "ackley-20-*", "--methods", "random,centre", "--seeds", "0-1"]
+    packed = tmp_path / "packed.npz"
+    folder = ["--out", str(tmp_path / "runs")]
+    compare.main([*words, *folder, "--evals", "60", "--workers", "1", "--pack", str(packed)])
+    first = capsys.readouterr().out
+    assert "Best value after 50 evaluations" in first
+    compare.main([*words, "--packed", str(packed)])
+    assert capsys.readouterr().out == first
+    with pytest.raises(ValueError, match="nothing matches 'x'"):
+        compare.main(["--tasks", "x", "--report"])
