@@ -2,9 +2,10 @@
 
 ``make bench-suggestions`` prints a Markdown table, of one problem with n evaluations made. Ours
 have asked for all of them, as in the paper's figures, with the same budget of acquisition
-evaluations; BoTorch and Optuna are told n uniform points; pycma needs none. Then each is asked
-for a point, which is evaluated and told, several times over: the median time of an ask, for
-pycma with its tell, where its work is. Nothing is said here about how good the points are.
+evaluations, and the default strategy without one; BoTorch and Optuna are told n uniform points;
+pycma needs none. Then each is asked for a point, which is evaluated and told, several times
+over: the median time of an ask, for pycma with its tell, where its work is. Nothing is said
+here about how good the points are.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ def clock(job: Callable[[], Any]) -> tuple[float, Any]:
     return time.perf_counter() - start, result
 
 
-def ours(strategy: Any, f: Problem, n: int) -> Asks:
-    """One of our strategies, as it runs in the paper's figures."""
+def ours(strategy: Any, f: Problem, n: int, budget: int | None) -> Asks:
+    """One of our strategies; those of the paper's figures with the budget they have there."""
     opt = transect.Optimizer(
-        f.box, strategy, seed=0, n_init=N_INIT, max_evals=EVALS, suggest_evals=suggest_evals(f.D)
+        f.box, strategy, seed=0, n_init=N_INIT, max_evals=EVALS, suggest_evals=budget
     )
     while len(opt.trials) < n:
         trial = opt.ask()
@@ -130,8 +131,10 @@ def main() -> None:
         X = np.random.default_rng(0).uniform(-1.0, 1.0, (n, D))
         for line in ALGORITHMS:
             assert line.strategy is not None
-            asks = ours(line.strategy(D), f, n)
+            asks = ours(line.strategy(D), f, n, suggest_evals(D))
             rows.setdefault(line.title, []).append(median(asks, 4 * repeats))
+        anchored = ours(transect.Anchored(), f, n, None)
+        rows.setdefault("Anchored, the default", []).append(median(anchored, 4 * repeats))
         for name, peer in (
             ("BoTorch, LogEI", botorch),
             ("Optuna, GPSampler", optuna_gp),
