@@ -10,10 +10,9 @@ from transect._array import Host
 
 from .method import Start, draw_seed
 
-# Between what BoTorch's pages take (5 restarts of 20 samples, 10 of 512) and as in
-# benchmarks/suggestions.py. As many samples again are near the best points: without that option
-# there is little gain in high dimension. The iterations are those of BoTorch's tutorials; its own
-# limit, 2000, would be minutes a suggestion in 5001 dimensions.
+# As in benchmarks/suggestions.py; as many samples again are near the best points, an option of
+# BoTorch's for many dimensions. Its own limit of iterations, 2000, would be minutes a suggestion in
+# 5001 dimensions.
 RESTARTS = 4
 RAW_SAMPLES = 512
 OPTIONS = {"sample_around_best": True, "maxiter": 200}
