@@ -20,7 +20,18 @@ from typing import Any
 
 import numpy as np
 
-from transect import GPUCB, MSUCB, REMBO, SRE, UCB, DropoutUCB, HeSBO, LineBO, Optimizer
+from transect import (
+    GPUCB,
+    MSUCB,
+    REMBO,
+    SRE,
+    UCB,
+    Anchored,
+    DropoutUCB,
+    HeSBO,
+    LineBO,
+    Optimizer,
+)
 from transect._array import Host
 from transect._clock import deadline_in
 from transect._threads import quiet_blas
@@ -31,6 +42,7 @@ from transect.problems import Problem, ackley
 from transect.strategies import History, Proposal, Setting, Strategy
 
 STRATEGIES: dict[str, Strategy] = {
+    "Anchored": Anchored(),
     "GP-UCB": GPUCB(beta="practical"),
     "MS-UCB, d = 5": MSUCB(d=5),
     "MS-UCB, d = 5, α = 1": MSUCB(d=5, alpha=1),

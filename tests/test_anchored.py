@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from transect.anchors import (
     OFFSPRING,
     STARTS,
     best_points,
+    doubt,
     evolve,
     parent,
     search_anchored,
@@ -200,6 +202,18 @@ def test_the_best_of_random_steps_is_taken(sigma: float) -> None:
     assert few.value <= found.value
 
 
+def test_steps_are_as_many_as_there_is_time_for() -> None:
+    gp = process(20)
+    anchors, best = best_points(gp)
+
+    def count(seconds: float) -> int:
+        rng, end = np.random.default_rng(0), time.perf_counter() + seconds
+        return int(evolve(gp, LogEI(best), anchors[0], 0.1, rng, deadline=end).evaluations)
+
+    assert count(-1.0) == 1
+    assert count(1e6) == OFFSPRING
+
+
 def test_steps_grow_with_success_and_shrink_without() -> None:
     assert step_size([]) == FIRST_STEP
     assert step_size([(None, 1.0), (None, 2.0)]) == FIRST_STEP
@@ -235,22 +249,49 @@ def test_steps_are_from_the_best_value_that_the_model_can_believe() -> None:
     assert parent(GaussianProcess.from_data(sharp, X, lucky)) == X[1]
 
 
-@pytest.mark.parametrize(("share", "low", "high"), [(0.0, 0, 0), (0.5, 10, 28), (1.0, 30, 44)])
+def noisy(noise: float) -> GaussianProcess:
+    hyper = replace(make_hyper(D=4, noise=noise), amplitude=1.0)
+    return GaussianProcess.from_data(hyper, *make_data(30, 4))
+
+
+def test_a_model_is_doubted_where_it_sees_noise_and_its_climbs_fail() -> None:
+    assert doubt(noisy(1.0), []) == 1.0
+    assert doubt(noisy(1.0), [False] * 3) == 1.0
+    assert doubt(noisy(1e-6), [False] * 30) < 1e-4, "what it explains, it explains"
+    assert doubt(noisy(1.0), [True] * 30) == 0.0
+    assert doubt(noisy(1.0), [True] * 30 + [False] * 10) == 1.0, "what was long ago is over"
+    half = doubt(noisy(0.05), [False])
+    assert half == pytest.approx(0.05 / 1.05 / 0.1)
+    assert doubt(noisy(0.05), [False, True]) == pytest.approx(half / 16.0)
+
+
+NOTHING = Surrogate(known=(2.0, 1.0, 1.0))  # half of what is seen is noise
+
+
+@pytest.mark.parametrize(("share", "low", "high"), [(0.0, 0, 0), (0.5, 13, 33), (1.0, 50, 50)])
 def test_a_share_of_the_steps_evolves(share: float, low: int, high: int) -> None:
-    """Of 50 steps in 100 variables; the share falls to two thirds of what it is at first."""
-    infos = [t.info for t in run(Anchored(0.0, share), 55, D=100).trials[5:]]
+    """Of 50 steps in 100 variables, with a model that is of no use."""
+    infos = [t.info for t in run(Anchored(0.0, share, surrogate=NOTHING), 55, D=100).trials[5:]]
     assert low <= sum(info["family"] == "evolution" for info in infos) <= high
     assert all(("sigma" in info) == (info["family"] == "evolution") for info in infos)
 
 
-def test_the_more_is_known_the_fewer_steps_evolve() -> None:
-    infos = [t.info for t in run(Anchored(0.0, 1.0), 95, D=10, suggest_evals=100).trials[5:]]
-    evolved = [info.get("family") == "evolution" for info in infos]
-    assert sum(evolved[:30]) > 2 * sum(evolved[60:])
+def test_no_step_evolves_where_the_model_explains_the_values() -> None:
+    infos = [t.info for t in run(Anchored(0.0, 1.0, surrogate=KNOWN), 55, D=20).trials[5:]]
+    assert not any(info.get("family") == "evolution" for info in infos)
+
+
+def test_climbs_that_succeed_count_against_evolution() -> None:
+    opt = Optimizer([(-1.0, 1.0)] * 20, Anchored(0.0, 0.9, surrogate=NOTHING), seed=0, n_init=5)
+    for i in range(60):  # every point is better than all before
+        opt.tell(opt.ask(), -float(i))
+    evolved = [t.info["family"] == "evolution" for t in opt.trials[5:]]
+    assert evolved[0], "there has been no climb yet"
+    assert not any(evolved[evolved.index(False) + 1 :])
 
 
 def test_the_step_size_follows_the_run() -> None:
-    opt = run(Anchored(0.0, 1.0), 30, D=100)
+    opt = run(Anchored(0.0, 1.0, surrogate=NOTHING), 30, D=100)
     told = [(t.info.get("sigma"), -float(t.value or 0.0)) for t in opt.trials]
     for i, trial in enumerate(opt.trials):
         if "sigma" in trial.info:

@@ -33,7 +33,7 @@ def step(**changes: Any) -> dict[str, Any]:
         (MSUCB(d=6, beta="paper", surrogate=KNOWN), "Srinivas"),
         (MSUCB(d=6, beta="corrected", surrogate=KNOWN), "Srinivas"),
         (GPUCB(surrogate=KNOWN), "Srinivas"),
-        (Anchored(surrogate=KNOWN), "one in 20"),
+        (Anchored(surrogate=KNOWN), "one in 50"),
     ],
 )
 def test_what_the_theorems_assume_is_enough(strategy: Any, words: str) -> None:

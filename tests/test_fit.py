@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -13,9 +14,10 @@ from scipy.optimize import minimize
 
 from helpers import covariance, log_posterior, make_data
 from transect._array import Host
-from transect.fit import Model, Surrogate, _bounds, _pack, standardisation
+from transect.fit import PRIORS, Model, Surrogate, _bounds, _pack, standardisation
 from transect.gp import GaussianProcess, Hyperparameters
 from transect.kernels import KERNELS, squared_distance
+from transect.likelihood import shrunk
 
 both_kernels = pytest.mark.parametrize("kernel", sorted(KERNELS))
 both_scales = pytest.mark.parametrize("ard", [False, True])
@@ -204,13 +206,32 @@ def test_shrunk_ard_finds_the_coordinates_that_matter() -> None:
     assert hyper.lengthscale[order[0]] < 0.3 * np.median(hyper.lengthscale)
 
 
+def test_noise_is_what_the_data_insist_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Points near the middle and far from it: among scattered ones alone nothing tells noise."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, (200, 20)) * rng.choice([0.1, 1.0], (200, 1))
+    bowl = np.sum(X * X, axis=1)
+    rippled = (bowl - 0.6 * np.sum(np.cos(30.0 * X), axis=1))[:40]
+    loud = bowl + 0.5 * np.std(bowl) * rng.normal(size=200)
+
+    def noise(y: Host) -> float:
+        surrogate = Surrogate(ard=True, prior="shrunk")
+        return float(surrogate.fit(X[: len(y)], (y - y.mean()) / y.std()).noise)
+
+    ripples, found = noise(rippled), noise(loud)
+    monkeypatch.setitem(PRIORS, "shrunk", lambda D: replace(shrunk(D), noise=None))
+    assert ripples < 1e-3 < 0.1 < noise(rippled)
+    assert found == pytest.approx(0.2, abs=0.1)
+    assert found == pytest.approx(noise(loud), rel=0.2)
+
+
 def test_shrunk_length_scales_stay_alike_where_all_matter_the_same() -> None:
     rng = np.random.default_rng(0)
     X = rng.uniform(-1.0, 1.0, (60, 30))
     y = np.sum(X * X, axis=1)
     u = (y - y.mean()) / y.std()
-    loose, shrunk = (Surrogate(ard=True, prior=p).fit(X, u).lengthscale for p in ("none", "shrunk"))
-    assert np.std(np.log(shrunk)) < 0.5 * np.std(np.log(loose))
+    free, alike = (Surrogate(ard=True, prior=p).fit(X, u).lengthscale for p in ("none", "shrunk"))
+    assert np.std(np.log(alike)) < 0.5 * np.std(np.log(free))
 
 
 @pytest.mark.parametrize("n", [1, 2])

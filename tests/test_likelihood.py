@@ -16,7 +16,7 @@ from helpers import log_posterior, make_data, numeric_gradient
 from transect._array import Host
 from transect.fit import PRIORS
 from transect.kernels import KERNELS
-from transect.likelihood import LogNormal, Shrunk, dimension_scaled, shrunk
+from transect.likelihood import Around, LogNormal, Shrunk, dimension_scaled, shrunk
 
 both_kernels = pytest.mark.parametrize("kernel", sorted(KERNELS))
 both_scales = pytest.mark.parametrize("ard", [False, True])
@@ -81,7 +81,7 @@ def test_priors_add_their_log_densities(kernel: str, ard: bool) -> None:
     X, u = make_data(25, 4)
     priors = dimension_scaled(4)
     assert isinstance(priors.lengthscale, LogNormal)
-    assert priors.noise is not None
+    assert isinstance(priors.noise, LogNormal)
     for theta in thetas(4 if ard else 1):
         value, _ = log_posterior(kernel, X, u, ard, "dimension-scaled")(theta)
         bare, _ = log_posterior(kernel, X, u, ard, "none")(theta)
@@ -181,3 +181,23 @@ def test_the_common_length_scale_grows_with_the_dimension(D: int) -> None:
     assert apart[1] == pytest.approx(0.0, abs=1e-12)
     assert apart[1] > apart[0]
     assert shrunk(D).learn_amplitude
+
+
+def test_little_noise_is_most_likely() -> None:
+    noise = shrunk(100).noise
+    assert noise == Around(math.log(1e-4), 0.5)
+    assert noise.log_density(math.log(1e-4)) == (0.0, 0.0)
+    assert noise.log_density(math.log(1e-2))[1] < 0.0 < noise.log_density(math.log(1e-6))[1]
+
+
+@given(st.floats(-20.0, 5.0))
+def test_a_prior_around_a_place_falls_like_a_normal_then_linearly(x: float) -> None:
+    prior = Around(loc=-3.0, spread=0.5)
+    value, slope = prior.log_density(x)
+    assert value <= 0.0
+    assert abs(slope) < 2.0
+    step = 1e-5
+    numeric = (prior.log_density(x + step)[0] - prior.log_density(x - step)[0]) / (2.0 * step)
+    assert slope == pytest.approx(numeric, abs=1e-6)
+    z = (x + 3.0) / 0.5
+    assert -0.5 * z * z <= value <= 1.0 - abs(z) or abs(z) < 1.0

@@ -21,6 +21,7 @@ from ._array import Host, like, to_host
 from ._clock import left
 from .acquisition import Acquisition
 from .climb import Climber, Meter
+from .engine import usual_effort
 from .gp import GaussianProcess
 from .pace import machine
 from .subspace import Subspace
@@ -30,11 +31,14 @@ ANCHORS = 5  # best points, by posterior mean, that candidates are drawn around
 MOST_MOVED = 80  # coordinates of an anchor that a candidate changes, at most
 STEPS = (0.05, 0.2, 0.4)  # standard deviations of a coordinate's move, of a box side of 2
 ALONG = (0.01, 0.03, 0.1, 0.2, 0.4, 0.8, 1.6)  # how far to go along a line
-STARTS, FINALISTS = 6, 2  # candidates that climb for a few rounds; of these, to the end
-SHORT, LONG = 10, 30  # rounds of the two climbs
-PER_FAMILY = 3  # starts that one family may have
+STARTS, FINALISTS = 2, 3  # candidates of a family that climb a little; of all, to the end
+SHORT, LONG = 10, 100  # rounds of the two climbs
 OFFSPRING = 256  # random steps from the best point, of which the best is taken
 FIRST_STEP, LONGEST = 0.2, 1.0  # standard deviation of their coordinates, of a box side of 2
+DRAWN = 100.0  # multiplications that drawing a coordinate of a candidate takes as long as
+PASS = 8  # points that take as long as reading the data once, however few there are
+NOISY = 0.1  # of the values' variance, what a model takes for noise that is of no use
+LATELY = 10  # climbs that tell whether they succeed
 GROWTH = 1.22  # of that after a success; four failures undo it (the one-fifth rule)
 
 
@@ -72,6 +76,7 @@ def ends(anchors: Host, gp: GaussianProcess, rng: np.random.Generator, count: in
 
 def lines(anchors: Host, gp: GaussianProcess, rng: np.random.Generator, count: int) -> Host:
     """Lines through anchors: up the posterior mean, and away from lesser anchors (count, D)."""
+    anchors = anchors[:count]  # where few are asked for, time is too short for more gradients
     best = anchors[:1]
     uphill = to_host(gp.posterior_grad(like(gp.X, anchors))[2])  # (a, D)
     away = best - anchors[1:]
@@ -115,21 +120,21 @@ def search_anchored(
     D = anchors.shape[1]
     whole = Subspace.whole(D)
     view = View.of_subspace(gp, whole)
-    climbs = STARTS * SHORT + FINALISTS * LONG
-    effort = 1.0
+    climbs = len(FAMILIES) * STARTS * SHORT + FINALISTS * LONG
+    effort = usual_effort(D)
     if budget is not None:
         effort = budget / (CANDIDATES + climbs)
     if deadline is not None:
-        seconds = machine().seconds((CANDIDATES + 3.0 * climbs) * (view.units + 100.0 * D))
+        seconds = machine().seconds((CANDIDATES + 3.0 * climbs) * (view.units + DRAWN * D))
         effort = min(effort, left(deadline) / seconds)
     meter = Meter(math.inf if budget is None else max(1, budget - int(effort * climbs)))
     climber = Climber(view, acquisition, (whole.lower, whole.upper), meter, deadline)
     pool = climber.look(*_candidates(anchors, gp, rng, effort))
     meter.budget = math.inf if budget is None else budget
-    starts = max(1, round(max(effort, 1.0) * STARTS))
-    cap = max(1, round(max(effort, 1.0) * PER_FAMILY))
-    pool = climber.climb(pool.best(starts, cap), SHORT).distinct(across=True)
-    finalists = max(1, round(max(effort, 1.0) * FINALISTS))
+    starts, finalists = (max(1, round(effort * count)) for count in (STARTS, FINALISTS))
+    # Of every family: far from the best points, expected improvement is small until it climbs.
+    pool = pool.best(starts * len(FAMILIES), starts)
+    pool = climber.climb(pool, SHORT).distinct(across=True)
     best = climber.climb(pool.best(finalists), LONG).best(1)
     return Found(best.v[0], float(best.value[0]), list(FAMILIES)[best.row[0]], meter.used)
 
@@ -142,13 +147,26 @@ def evolve(
     rng: np.random.Generator,
     *,
     budget: int | None = None,
+    deadline: float | None = None,
 ) -> Found:
-    """The best of random steps from the ``best`` point (D,), of standard deviation ``sigma``."""
-    count = OFFSPRING if budget is None else min(OFFSPRING, budget)
+    """The best of random steps from the ``best`` point (D,), of standard deviation ``sigma``.
+
+    With a ``deadline`` (time.perf_counter), of as many as there is time for.
+    """
+    count = affordable(gp, OFFSPRING if budget is None else min(OFFSPRING, budget), deadline)
     points = np.clip(best + sigma * rng.standard_normal((count, len(best))), -1.0, 1.0)
     value = to_host(acquisition.value(*gp.posterior(like(gp.X, points))))
     i = int(np.argmax(value))
     return Found(points[i], float(value[i]), "evolution", count)
+
+
+def affordable(gp: GaussianProcess, count: int, deadline: float | None) -> int:
+    """How many of so many points can be drawn and looked at before the deadline; one, at least."""
+    if deadline is None:
+        return count
+    n, D = gp.n, gp.X.shape[1]
+    allowed = left(deadline) / machine().seconds(n * (n + D) + DRAWN * D)
+    return max(1, min(count, int(allowed - PASS)))
 
 
 def step_size(steps: Sequence[tuple[float | None, float]]) -> float:
@@ -164,6 +182,19 @@ def step_size(steps: Sequence[tuple[float | None, float]]) -> float:
         if value > best:  # never of a failure's nan
             best = value
     return sigma
+
+
+def doubt(gp: GaussianProcess, climbs: Sequence[bool]) -> float:
+    """How little the model is to be trusted, 0 to 1; ``climbs``: which ones led to a success.
+
+    What cannot be explained by the points' places counts as noise. Climbs then stay close to
+    the best points, where noise is all that there is to see, and learn nothing.
+    """
+    hyper = gp.hyper
+    noise = hyper.noise / (hyper.noise + hyper.amplitude)
+    lately = climbs[-LATELY:]
+    success = sum(lately) / len(lately) if lately else 0.0
+    return float(min(1.0, noise / NOISY) * (1.0 - success) ** 4)
 
 
 def parent(gp: GaussianProcess) -> Host:

@@ -208,7 +208,7 @@ def search_box(
     d = len(box[0])
     meter = _meter(budget)
     climber = Climber(view, acquisition, box, meter, deadline)
-    effort = 4.0 if d <= 50 else 2.0 if d <= 200 else 1.0
+    effort = usual_effort(d)
     if budget is not None:
         effort = meter.left / WAVE
     if deadline is not None:
@@ -221,6 +221,11 @@ def search_box(
     finalists = max(1, int(min(effort, 4.0) * BOX_FINALISTS))
     best = climber.climb(pool.best(finalists), LONG).best(1)
     return Found(best.v[0], float(best.value[0]), 0, 1, meter.used)
+
+
+def usual_effort(d: int) -> float:
+    """Points to try in d dimensions, as a multiple: more of them where they are cheap."""
+    return 4.0 if d <= 50 else 2.0 if d <= 200 else 1.0
 
 
 def _units(view: View | Warped, d: int) -> float:

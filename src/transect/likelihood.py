@@ -39,6 +39,23 @@ class LogNormal:
 
 
 @dataclass(frozen=True)
+class Around:
+    """A prior of log x with a top like a normal's and tails like Laplace's, log p falls linearly.
+
+    It holds on to its top against little evidence, and not at all costs against much.
+    """
+
+    loc: float
+    spread: float
+
+    def log_density(self, log_x: Any) -> tuple[float, Any]:
+        """Log p(log x), up to a constant, and its derivative in log x."""
+        z = (log_x - self.loc) / self.spread
+        bend = math.sqrt(1.0 + z * z)
+        return 1.0 - bend, -z / (bend * self.spread)
+
+
+@dataclass(frozen=True)
 class Shrunk:
     """Length-scales that are alike: log ℓ_i ~ N(m, spread²) with m ~ N(loc, wide²).
 
@@ -65,7 +82,7 @@ class Priors:
     """
 
     lengthscale: LogNormal | Shrunk | None = None
-    noise: LogNormal | None = None
+    noise: LogNormal | Around | None = None
     learn_amplitude: bool = True
     learn_mean: bool = True
 
@@ -84,8 +101,12 @@ def shrunk(D: int) -> Priors:
 
     The common one is about sqrt(D), half of that on the unit cube. Maximum likelihood would
     find far shorter ones, under which nothing can be learnt, from few points in many dimensions.
+    Ripples that a smooth function does not explain are most easily explained as noise, and then
+    nothing more is learnt either: noise is most likely 1e-4 of the values' variance, and more of
+    it takes data that insist.
     """
-    return Priors(Shrunk(loc=0.5 * math.log(D), wide=0.5, spread=0.5))
+    lengthscale = Shrunk(loc=0.5 * math.log(D), wide=0.5, spread=0.35)
+    return Priors(lengthscale, Around(loc=math.log(1e-4), spread=0.5))
 
 
 @dataclass(frozen=True, eq=False)

@@ -173,7 +173,8 @@ def _fit_size(
     """Observations to fit the hyper-parameters to, 0: no fit; and seconds to rebuild after it."""
     values = y[np.isfinite(y)]
     n, fitted_on = len(values), model.fitted_on
-    rebuilt = machine().seconds(float(n) * n * (n + ENTRY))
+    # With one length-scale the points' distances are known.
+    rebuilt = machine().seconds(float(n) * n * (n + ENTRY + (D if surrogate.ard else 0)))
     if not surrogate.refit_is_due(model, values):
         return 0, rebuilt
     left = until - time.perf_counter() - rebuilt

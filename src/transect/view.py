@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ._array import Array, like, namespace
+from ._array import Array, Host, like, namespace
 from .acquisition import Acquisition
 from .ascent import Objective
 from .gp import GaussianProcess
@@ -34,28 +34,29 @@ class View:
     """Squared distances of points v to the data, on one or many subspaces."""
 
     gp: GaussianProcess
-    c: Array  # (m, n)
+    at_0: Array  # (m, n), sq at v = 0: c + |u|²
     u: Array  # (n, d)
     R: Array  # (d,) diagonal, or (d, d)
-    unit: Any = 1.0  # what |R·v - u|² is multiplied with
+    unit: Any = 1.0  # what squares of R·v - u are multiplied with, () or (d,)
 
     @staticmethod
     def of_subspace(gp: GaussianProcess, subspace: Subspace) -> View:
         """One subspace."""
         xp = namespace(gp.X)
         lengthscale = gp.hyper.lengthscale
-        moved = subspace.basis is None and bool(np.any(subspace.offset))
-        if gp.X.shape[1] >= LONG and lengthscale.ndim == 0 and not moved:
-            return _in_place(gp, subspace)
+        if gp.X.shape[1] >= LONG:
+            if subspace.basis is None and not np.any(subspace.offset):
+                return View(gp, gp.norm[None, :], gp.X, xp.ones_like(gp.X[0, :]), lengthscale**-2)
+            if subspace.basis is not None and lengthscale.ndim == 0:
+                return _in_place(gp, subspace.offset, subspace.basis)
         gap = (gp.X - like(gp.X, subspace.offset)) / lengthscale  # (n, D)
         if subspace.basis is None:
             scale = (1.0 / lengthscale) * xp.ones_like(gp.X[0, :])
-            return View(gp, xp.zeros_like(gp.y)[None, :], gap, scale)
+            return View(gp, xp.vecdot(gap, gap)[None, :], gap, scale)
         basis = like(gp.X, subspace.basis)
         Q, R = xp.linalg.qr(basis / xp.reshape(lengthscale, (-1, 1)))
         u = gap @ Q
-        c = xp.clip(xp.vecdot(gap, gap) - xp.vecdot(u, u), 0.0, None)
-        return View(gp, c[None, :], u, R)
+        return View(gp, _at_0(xp.vecdot(gap, gap), u)[None, :], u, R)
 
     @staticmethod
     def of_slices(gp: GaussianProcess, slices: Slices, z: NDArray[np.float32]) -> View:
@@ -66,30 +67,25 @@ class View:
         scale = (1.0 / lengthscale) * xp.ones_like(gp.X[0, :])
         u = gp.X[:, slices.free] * scale[slices.free]  # (n, d)
         # Distances over all D minus the free part: no copy of X without its free columns.
-        c = gp.sq(origin) - xp.vecdot(u, u)[None, :]
-        return View(gp, xp.clip(c, 0.0, None), u, scale[slices.free])
+        return View(gp, _at_0(gp.sq(origin), u), u, scale[slices.free])
 
     @staticmethod
     def of_distances(gp: GaussianProcess, slices: Slices, c: Array) -> View:
         """Slices whose distances c (m, n) in the fixed coordinates are known already."""
         scale = (1.0 / gp.hyper.lengthscale) * namespace(gp.X).ones_like(gp.X[0, :])
-        return View(gp, c, gp.X[:, slices.free] * scale[slices.free], scale[slices.free])
+        u = gp.X[:, slices.free] * scale[slices.free]
+        return View(gp, c + namespace(u).vecdot(u, u)[None, :], u, scale[slices.free])
 
     @property
     def m(self) -> int:
         """How many subspaces there are."""
-        return int(self.c.shape[0])
+        return int(self.at_0.shape[0])
 
     @property
     def units(self) -> float:
         """Multiplications, about, that the value at a point costs."""
         n, d = self.gp.n, int(self.u.shape[1])
         return float(n * (n + d))
-
-    @cached_property
-    def _c_and_u(self) -> Array:
-        """What of sq does not depend on v: c + |u|², (m, n)."""
-        return self.c + self.unit * namespace(self.u).vecdot(self.u, self.u)[None, :]
 
     @cached_property
     def _weights(self) -> Array:
@@ -100,8 +96,8 @@ class View:
         xp = namespace(V)
         w = V * self.R[None, :] if self.R.ndim == 1 else V @ self.R.T
         sq = (-2.0 * self.unit * w) @ self.u.T
-        sq += self.unit * xp.vecdot(w, w)[:, None]
-        sq += self._c_and_u if self.c.shape[0] == 1 else xp.take(self._c_and_u, rows, axis=0)
+        sq += xp.vecdot(self.unit * w, w)[:, None]
+        sq += self.at_0 if self.m == 1 else xp.take(self.at_0, rows, axis=0)
         return xp.clip(sq, 0.0, None), w
 
     def value(self, acquisition: Acquisition, V: Array, rows: Any) -> Array:
@@ -122,18 +118,22 @@ class View:
         return evaluate
 
 
-def _in_place(gp: GaussianProcess, subspace: Subspace) -> View:
+def _at_0(sq: Array, u: Array, unit: Any = 1.0) -> Array:
+    """C + |u|², (m, n), where that is ``sq`` up to rounding, and c is never negative."""
+    xp = namespace(u)
+    part = unit * xp.vecdot(u, u)
+    return xp.clip(sq - part, 0.0, None) + part
+
+
+def _in_place(gp: GaussianProcess, offset: Host, basis: Host) -> View:
     """One subspace, for one length-scale, without a copy of X."""
     xp = namespace(gp.X)
     unit = 1.0 / gp.hyper.lengthscale**2
-    offset = like(gp.X, subspace.offset)
-    if subspace.basis is None:
-        return View(gp, xp.zeros_like(gp.y)[None, :], gp.X, xp.ones_like(offset), unit)
-    Q, R = xp.linalg.qr(like(gp.X, subspace.basis))
-    u = gp.X @ Q - offset @ Q
-    gap = gp.norm + unit * (xp.vecdot(offset, offset) - 2.0 * (gp.X @ offset))  # (n,)
-    c = xp.clip(gap - unit * xp.vecdot(u, u), 0.0, None)
-    return View(gp, c[None, :], u, R, unit)
+    origin = like(gp.X, offset)
+    Q, R = xp.linalg.qr(like(gp.X, basis))
+    u = gp.X @ Q - origin @ Q
+    gap = gp.norm + unit * (xp.vecdot(origin, origin) - 2.0 * (gp.X @ origin))  # (n,)
+    return View(gp, _at_0(gap, u, unit)[None, :], u, R, unit)
 
 
 class Warp(Protocol):

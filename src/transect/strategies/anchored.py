@@ -12,7 +12,17 @@ from .._array import Host, like, to_host
 from .._checks import is_real
 from .._clock import part_of
 from ..acquisition import UCB, LogEI
-from ..anchors import Found, best_points, evolve, parent, search_anchored, step_size
+from ..anchors import (
+    FAMILIES,
+    Found,
+    affordable,
+    best_points,
+    doubt,
+    evolve,
+    parent,
+    search_anchored,
+    step_size,
+)
 from ..engine import search_slices
 from ..fit import Model, Surrogate, load
 from ..gp import GaussianProcess
@@ -24,6 +34,7 @@ from .guarantee import Guarantee, insured
 from .protocol import Belief, History, Proposal, Setting, check_model, free_coordinates
 
 GLANCE = 64  # slices looked at for the gate's margin where a step is not insured
+INSURED, GLANCED = 0.5, 0.1  # of the time left, what the slices get at a step; and otherwise
 CHANGED = 1e-3  # of a box side of 2: a coordinate that differs by less is as before
 
 
@@ -40,18 +51,20 @@ class Anchored:
     """Subspaces through the best points, searched for the largest expected improvement.
 
     Slices, faces and lines through the points with the highest posterior mean, and the box
-    itself, whose best candidates climb in all D coordinates (anchors.py). Some suggestions are
-    random steps from the best point instead, as long as such steps have paid lately, of which
-    the model chooses one. By the superset theorem (docs/theory.md) a point keeps MS-UCB's
-    bound if its upper confidence bound passes the gate, the best one on MS-UCB's random slices.
-    At insured steps the point is the one with the largest bound, on those slices or found
-    through anchors, so the best point found has MS-UCB's regret bound of as many steps.
+    itself, whose best candidates climb in all D coordinates (anchors.py). Where the model takes
+    much of the values for noise and its climbs fail, some suggestions are random steps from the
+    best point instead, as long as such steps have paid lately, of which the model chooses one.
 
-    insurance: the share of insured steps. evolution: the share of random steps at first; it
-    halves by the time there are as many evaluations as variables, as the model learns. delta:
-    how often the bound may fail. surrogate: the model; by default one length-scale per
-    coordinate, shrunk towards a common one, of values clipped where they are bad. The middle of
-    the box is the first point of the initial design, unless it is known already.
+    By the superset theorem (docs/theory.md) a point keeps MS-UCB's bound if its upper confidence
+    bound passes the gate, the best one on MS-UCB's random slices. At insured steps the point is
+    the one with the largest bound, on those slices or found through anchors, so the best point
+    found has MS-UCB's regret bound of as many steps.
+
+    insurance: the share of insured steps. evolution: the share of random steps where the model
+    is of no use; where it is, there are none. delta: how often the bound may fail. surrogate:
+    the model; by default one length-scale per coordinate, shrunk towards a common one, of values
+    clipped where they are bad. The middle of the box is the first point of the initial design,
+    unless it is known already.
 
     info has ``family`` (what the point was found on: "moves", "jumps", "ends", "lines", "box",
     "evolution" with its step size ``sigma``, or "slices" of MS-UCB), ``changed`` (coordinates
@@ -62,7 +75,7 @@ class Anchored:
 
     name: ClassVar[str] = "anchored"
 
-    insurance: float = 0.05
+    insurance: float = 0.02
     evolution: float = 0.5
     delta: float = 0.1
     surrogate: Surrogate = field(
@@ -106,9 +119,11 @@ class Anchored:
         m = slice_count(t, 1, 0)
         bound = UCB(corrected_beta(t, setting.D, screen.slices.d, m, self.delta))
 
-        found, how = self._improve(gp, state, history, rng, part_of(deadline, 1.0 - insured / 2.0))
-        x, ucb, evaluations = found.x, _value(gp, bound, found.x[None, :]), found.evaluations
+        share = 1.0 - (INSURED if insured else GLANCED)
+        found, how = self._improve(gp, state, history, rng, part_of(deadline, share))
+        x, evaluations = found.x, found.evaluations
         if insured:
+            ucb = _values(gp, bound, x[None, :])[0]
             on_slices = search_slices(
                 screen, gp, bound, m, rng, settled=belief.model.gp.n, deadline=deadline
             )
@@ -117,8 +132,10 @@ class Anchored:
             if gate > ucb:
                 x, ucb, how = on_slices.x, gate, {"family": "slices"}
         else:
-            looked = min(m, GLANCE)
-            gate = _value(gp, bound, _glance(screen.slices, m - looked, m, rng))
+            looked = affordable(gp, min(m, GLANCE), deadline)
+            there = _glance(screen.slices, m - looked, m, rng)
+            ucb, *others = _values(gp, bound, np.concatenate([x[None, :], there]))
+            gate = max(others)
         info = {
             **how,
             "changed": int(np.count_nonzero(np.abs(x - best_points(gp, 1)[0]) > CHANGED)),
@@ -150,13 +167,13 @@ class Anchored:
         if _is_in(self.insurance, t):
             budget = state.screen.budget  # the other half is for the slices
         anchors, best = best_points(gp)
-        D = state.setting.D
-        if rng.random() >= self.evolution * D / (D + gp.n):
-            found = search_anchored(gp, LogEI(best), anchors, rng, budget=budget, deadline=deadline)
+        limits: dict[str, Any] = {"budget": budget, "deadline": deadline}
+        if rng.random() >= self.evolution * doubt(gp, _climbs(history)):
+            found = search_anchored(gp, LogEI(best), anchors, rng, **limits)
             return found, {"family": found.family}
         steps = [info.get("sigma") for info in history.infos]
         sigma = step_size(list(zip(steps, history.y.tolist(), strict=True)))
-        found = evolve(gp, LogEI(best), parent(gp), sigma, rng, budget=budget)
+        found = evolve(gp, LogEI(best), parent(gp), sigma, rng, **limits)
         return found, {"family": found.family, "sigma": sigma}
 
 
@@ -165,9 +182,21 @@ def _is_in(share: float, t: int) -> bool:
     return math.floor(t * share + 1e-9) > math.floor((t - 1) * share + 1e-9)
 
 
-def _value(gp: GaussianProcess, acquisition: UCB, points: Host) -> float:
-    """The largest value at points (k, D)."""
-    return float(to_host(acquisition.value(*gp.posterior(like(gp.X, points)))).max())
+def _climbs(history: History) -> list[bool]:
+    """Of the points found by climbs, in their order, whether they surpassed all before them."""
+    values = np.where(np.isnan(history.y), -np.inf, history.y)
+    better = values > np.concatenate([[-np.inf], np.maximum.accumulate(values)])[:-1]
+    return [
+        bool(success)
+        for info, success in zip(history.infos, better, strict=True)
+        if info.get("family") in FAMILIES and not info["insured"]
+    ]
+
+
+def _values(gp: GaussianProcess, acquisition: UCB, points: Host) -> list[float]:
+    """The values (k) at points (k, D)."""
+    values: list[float] = to_host(acquisition.value(*gp.posterior(like(gp.X, points)))).tolist()
+    return values
 
 
 def _glance(slices: Slices, start: int, stop: int, rng: np.random.Generator) -> Host:
