@@ -1,7 +1,7 @@
 """Draws docs/figures/anchored.png: what Anchored looks at, and how far it goes.
 
 ``.venv/bin/python benchmarks/anchored_figure.py`` takes some seconds. Left: one suggestion in two
-dimensions, with the candidates of every family. Right: the steps of a run in 200 dimensions.
+dimensions, with the candidates of every family. Right: the steps of a run in 100 dimensions.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from transect import Anchored, LogEI, Optimizer, Surrogate
 from transect.anchors import FAMILIES, best_points, search_anchored
 from transect.experiments.pictures import BLACK, BLUE, DPI, GREEN, VERMILLION
 from transect.plots import require_matplotlib
-from transect.problems import levy, styblinski_tang
+from transect.problems import ackley, levy
 
 TARGET = Path(__file__).parents[1] / "docs" / "figures" / "anchored.png"
 FAMILY_COLOURS = {"moves": BLUE, "jumps": GREEN, "ends": VERMILLION, "lines": BLACK, "box": "0.6"}
 KINDS = {"climbs": BLUE, "evolution": GREEN, "slices": VERMILLION}
-D, EVALS = 200, 200
+D, EVALS = 100, 200
 
 
 def suggestion(ax: Any) -> None:
@@ -50,7 +50,7 @@ def suggestion(ax: Any) -> None:
 
 def steps(ax: Any) -> None:
     """How far every point of a run is from the best one before it, and whether it was better."""
-    f = styblinski_tang(D, shift_seed=1)
+    f = ackley(D, shift_seed=1)
     opt = Optimizer(f.box, Anchored(), seed=0, max_evals=EVALS)
     points: dict[str, list[tuple[int, float, bool]]] = {kind: [] for kind in KINDS}
     for i in range(EVALS):

@@ -188,11 +188,14 @@ def doubt(gp: GaussianProcess, climbs: Sequence[bool]) -> float:
     """How little the model is to be trusted, 0 to 1; ``climbs``: which ones led to a success.
 
     What cannot be explained by the points' places counts as noise. Climbs then stay close to
-    the best points, where noise is all that there is to see, and learn nothing.
+    the best points, where noise is all that there is to see, and learn nothing. Nor do they if
+    noise is explained by places; then they fail one after the other.
     """
     hyper = gp.hyper
     noise = hyper.noise / (hyper.noise + hyper.amplitude)
     lately = climbs[-LATELY:]
+    if len(lately) == LATELY and not any(lately):
+        return 1.0
     success = sum(lately) / len(lately) if lately else 0.0
     return float(min(1.0, noise / NOISY) * (1.0 - success) ** 4)
 
