@@ -491,6 +491,18 @@ def test_pending_told_and_failed_points_are_not_repeated() -> None:
         assert opt.ask().info["source"] == "instead of a duplicate"
 
 
+@pytest.mark.parametrize("D", [1, 7, 8, 255, 256, 257, 1000])
+def test_points_that_differ_in_one_coordinate_are_no_duplicates(D: int) -> None:
+    spot = np.linspace(-0.5, 0.5, D)
+    opt = Optimizer([(-1.0, 1.0)] * D, Spy(lambda i: spot), seed=25, n_init=1)
+    for i in {0, 1 % D, D // 3, D // 2, D - 1}:
+        beside = spot.copy()
+        beside[i] += 1e-8
+        opt.tell(beside, 1.0)
+    assert opt.ask().info["source"] == "strategy"
+    assert opt.ask().info["source"] == "instead of a duplicate"
+
+
 def test_the_user_may_tell_a_point_twice() -> None:
     opt = Optimizer(CUBE, "gp-ucb", seed=24, n_init=4)
     for value in (1.0, 2.0, 1.5, 1.0):

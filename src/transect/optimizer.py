@@ -26,6 +26,7 @@ from .strategies import Anchored, Guarantee, History, Proposal, Setting, Strateg
 DEFAULT_STRATEGY = Anchored()
 ROOM = 1.3e8  # bytes set aside for points, at most, before there are any
 KEPT = 0.01  # seconds before a limit, at most, when a suggestion is to be ready
+COMPARED = 256  # coordinates at a time in which points are compared
 DUPLICATE = 1e-9  # points closer than this in every coordinate (box side 2) are the same
 
 
@@ -234,11 +235,15 @@ class Optimizer:
 
     def _is_duplicate(self, u: Host) -> bool:
         """Whether a trial is at u (D,), up to rounding, in every coordinate."""
-        # A few coordinates rule out nearly all trials, without a look at the others.
-        few = slice(None, None, max(1, len(u) // 8))
-        near = np.all(np.abs(self._unit.data[:, few] - u[few]) < DUPLICATE, axis=1)
-        close = self._unit.data[near]
-        return bool(np.any(np.max(np.abs(close - u), axis=1) < DUPLICATE))
+        # A few coordinates rule out nearly all trials, and the next few most of those that share
+        # many with u, without a look at the others.
+        rows = np.arange(len(self._unit.data))
+        parts = [np.arange(0, len(u), max(1, len(u) // 8))]
+        parts += np.array_split(np.arange(len(u)), -(-len(u) // COMPARED))
+        for part in parts:
+            gap = np.abs(self._unit.data[np.ix_(rows, part)] - u[part])
+            rows = rows[np.all(gap < DUPLICATE, axis=1)]
+        return len(rows) > 0
 
     def _add(self, x: Host, info: Mapping[str, Any], u: Host | None = None) -> Trial:
         for array in (x, *info.values()):  # what was evaluated stays what was evaluated
