@@ -35,7 +35,7 @@ STARTS, FINALISTS = 2, 3  # candidates of a family that climb a little; of all, 
 SHORT, LONG = 10, 100  # rounds of the two climbs
 OFFSPRING = 256  # random steps from the best point, of which the best is taken
 FIRST_STEP, LONGEST = 0.2, 1.0  # standard deviation of their coordinates, of a box side of 2
-DRAWN = 100.0  # multiplications that drawing a coordinate of a candidate takes as long as
+DRAWN = 300.0  # multiplications that drawing a coordinate of a candidate takes as long as
 PASS = 8  # points that take as long as reading the data once, however few there are
 NOISY = 0.1  # of the values' variance, what a model takes for noise that is of no use
 LATELY = 10  # climbs that tell whether they succeed
@@ -118,17 +118,17 @@ def search_anchored(
     ``budget``: acquisition evaluations. At ``deadline`` (time.perf_counter) the best so far.
     """
     D = anchors.shape[1]
-    whole = Subspace.whole(D)
-    view = View.of_subspace(gp, whole)
+    climber = _climber(gp, acquisition, Meter(), deadline)
+    meter = climber.meter
     climbs = len(FAMILIES) * STARTS * SHORT + FINALISTS * LONG
     effort = usual_effort(D)
     if budget is not None:
         effort = budget / (CANDIDATES + climbs)
     if deadline is not None:
-        seconds = machine().seconds((CANDIDATES + 3.0 * climbs) * (view.units + DRAWN * D))
+        units = climber.view.units + DRAWN * D
+        seconds = machine().seconds((CANDIDATES + 3.0 * climbs) * units)
         effort = min(effort, left(deadline) / seconds)
-    meter = Meter(math.inf if budget is None else max(1, budget - int(effort * climbs)))
-    climber = Climber(view, acquisition, (whole.lower, whole.upper), meter, deadline)
+    meter.budget = math.inf if budget is None else max(1, budget - int(effort * climbs))
     pool = climber.look(*_candidates(anchors, gp, rng, effort))
     meter.budget = math.inf if budget is None else budget
     starts, finalists = (max(1, round(effort * count)) for count in (STARTS, FINALISTS))
@@ -155,9 +155,18 @@ def evolve(
     """
     count = affordable(gp, OFFSPRING if budget is None else min(OFFSPRING, budget), deadline)
     points = np.clip(best + sigma * rng.standard_normal((count, len(best))), -1.0, 1.0)
-    value = to_host(acquisition.value(*gp.posterior(like(gp.X, points))))
-    i = int(np.argmax(value))
-    return Found(points[i], float(value[i]), "evolution", count)
+    climber = _climber(gp, acquisition, Meter(), deadline)
+    found = climber.look(np.zeros(count, dtype=np.intp), points).best(1)
+    return Found(found.v[0], float(found.value[0]), "evolution", climber.meter.used)
+
+
+def _climber(
+    gp: GaussianProcess, acquisition: Acquisition, meter: Meter, deadline: float | None
+) -> Climber:
+    """For points of the whole box."""
+    whole = Subspace.whole(gp.X.shape[1])
+    box = (whole.lower, whole.upper)
+    return Climber(View.of_subspace(gp, whole), acquisition, box, meter, deadline)
 
 
 def affordable(gp: GaussianProcess, count: int, deadline: float | None) -> int:
