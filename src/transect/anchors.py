@@ -35,11 +35,11 @@ STARTS, FINALISTS = 2, 3  # candidates of a family that climb a little; of all, 
 SHORT, LONG = 10, 100  # rounds of the two climbs
 OFFSPRING = 256  # random steps from the best point, of which the best is taken
 FIRST_STEP, LONGEST = 0.2, 1.0  # standard deviation of their coordinates, of a box side of 2
+GROWTH = 1.22  # of that after a success; four failures undo it (the one-fifth rule)
 DRAWN = 300.0  # multiplications that drawing a coordinate of a candidate takes as long as
 PASS = 8  # points that take as long as reading the data once, however few there are
 NOISY = 0.1  # of the values' variance, what a model takes for noise that is of no use
 LATELY = 10  # climbs that tell whether they succeed
-GROWTH = 1.22  # of that after a success; four failures undo it (the one-fifth rule)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +118,7 @@ def search_anchored(
     ``budget``: acquisition evaluations. At ``deadline`` (time.perf_counter) the best so far.
     """
     D = anchors.shape[1]
-    climber = _climber(gp, acquisition, Meter(), deadline)
+    climber = _climber(gp, acquisition, deadline)
     meter = climber.meter
     climbs = len(FAMILIES) * STARTS * SHORT + FINALISTS * LONG
     effort = usual_effort(D)
@@ -155,18 +155,16 @@ def evolve(
     """
     count = affordable(gp, OFFSPRING if budget is None else min(OFFSPRING, budget), deadline)
     points = np.clip(best + sigma * rng.standard_normal((count, len(best))), -1.0, 1.0)
-    climber = _climber(gp, acquisition, Meter(), deadline)
+    climber = _climber(gp, acquisition, deadline)
     found = climber.look(np.zeros(count, dtype=np.intp), points).best(1)
     return Found(found.v[0], float(found.value[0]), "evolution", climber.meter.used)
 
 
-def _climber(
-    gp: GaussianProcess, acquisition: Acquisition, meter: Meter, deadline: float | None
-) -> Climber:
+def _climber(gp: GaussianProcess, acquisition: Acquisition, deadline: float | None) -> Climber:
     """For points of the whole box."""
     whole = Subspace.whole(gp.X.shape[1])
     box = (whole.lower, whole.upper)
-    return Climber(View.of_subspace(gp, whole), acquisition, box, meter, deadline)
+    return Climber(View.of_subspace(gp, whole), acquisition, box, Meter(), deadline)
 
 
 def affordable(gp: GaussianProcess, count: int, deadline: float | None) -> int:

@@ -119,7 +119,7 @@ class View:
 
 
 def _at_0(sq: Array, u: Array, unit: Any = 1.0) -> Array:
-    """C + |u|², (m, n), where that is ``sq`` up to rounding, and c is never negative."""
+    """The sum c + |u|² (m, n): ``sq`` up to rounding, which must not make c negative."""
     xp = namespace(u)
     part = unit * xp.vecdot(u, u)
     return xp.clip(sq - part, 0.0, None) + part
