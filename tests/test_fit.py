@@ -225,6 +225,16 @@ def test_noise_is_what_the_data_insist_on(monkeypatch: pytest.MonkeyPatch) -> No
     assert found == pytest.approx(noise(loud), rel=0.2)
 
 
+def test_noise_is_found_from_the_other_explanation() -> None:
+    """A fit that starts from a rough function without noise, where the values have nothing else."""
+    rng = np.random.default_rng(0)
+    X, u = rng.uniform(-1.0, 1.0, (60, 30)), rng.standard_normal(60)
+    rough = Surrogate(ard=True, prior="shrunk").fit(X, u)
+    assert rough.noise < 0.01
+    noisy = Surrogate(ard=True, prior="shrunk-noisy").fit(X, u, rough)
+    assert noisy.noise > 0.5
+
+
 def test_shrunk_length_scales_stay_alike_where_all_matter_the_same() -> None:
     rng = np.random.default_rng(0)
     X = rng.uniform(-1.0, 1.0, (60, 30))

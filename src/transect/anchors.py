@@ -21,7 +21,6 @@ from ._array import Host, like, to_host
 from ._clock import left
 from .acquisition import Acquisition
 from .climb import Climber, Meter
-from .engine import usual_effort
 from .gp import GaussianProcess
 from .pace import machine
 from .subspace import Subspace
@@ -32,7 +31,8 @@ MOST_MOVED = 80  # coordinates of an anchor that a candidate changes, at most
 STEPS = (0.05, 0.2, 0.4)  # standard deviations of a coordinate's move, of a box side of 2
 ALONG = (0.01, 0.03, 0.1, 0.2, 0.4, 0.8, 1.6)  # how far to go along a line
 STARTS, FINALISTS = 2, 3  # candidates of a family that climb a little; of all, to the end
-SHORT, LONG = 10, 100  # rounds of the two climbs
+SHORT, LONG = 10, 100  # rounds of the two climbs, at most
+WORTHWHILE = 1e-5  # relative gain that one more round must promise: the rest is some 1e-3
 OFFSPRING = 256  # random steps from the best point, of which the best is taken
 FIRST_STEP, LONGEST = 0.2, 1.0  # standard deviation of their coordinates, of a box side of 2
 GROWTH = 1.22  # of that after a success; four failures undo it (the one-fifth rule)
@@ -121,9 +121,7 @@ def search_anchored(
     climber = _climber(gp, acquisition, deadline)
     meter = climber.meter
     climbs = len(FAMILIES) * STARTS * SHORT + FINALISTS * LONG
-    effort = usual_effort(D)
-    if budget is not None:
-        effort = budget / (CANDIDATES + climbs)
+    effort = 1.0 if budget is None else budget / (CANDIDATES + climbs)
     if deadline is not None:
         units = climber.view.units + DRAWN * D
         seconds = machine().seconds((CANDIDATES + 3.0 * climbs) * units)
@@ -134,8 +132,8 @@ def search_anchored(
     starts, finalists = (max(1, round(effort * count)) for count in (STARTS, FINALISTS))
     # Of every family: far from the best points, expected improvement is small until it climbs.
     pool = pool.best(starts * len(FAMILIES), starts)
-    pool = climber.climb(pool, SHORT).distinct(across=True)
-    best = climber.climb(pool.best(finalists), LONG).best(1)
+    pool = climber.climb(pool, SHORT, WORTHWHILE).distinct(across=True)
+    best = climber.climb(pool.best(finalists), LONG, WORTHWHILE).best(1)
     return Found(best.v[0], float(best.value[0]), list(FAMILIES)[best.row[0]], meter.used)
 
 
@@ -191,6 +189,12 @@ def step_size(steps: Sequence[tuple[float | None, float]]) -> float:
     return sigma
 
 
+def all_failed(climbs: Sequence[bool]) -> bool:
+    """Whether none of the latest climbs led to a success."""
+    lately = climbs[-LATELY:]
+    return len(lately) == LATELY and not any(lately)
+
+
 def doubt(gp: GaussianProcess, climbs: Sequence[bool]) -> float:
     """How little the model is to be trusted, 0 to 1; ``climbs``: which ones led to a success.
 
@@ -198,11 +202,11 @@ def doubt(gp: GaussianProcess, climbs: Sequence[bool]) -> float:
     the best points, where noise is all that there is to see, and learn nothing. Nor do they if
     noise is explained by places; then they fail one after the other.
     """
+    if all_failed(climbs):
+        return 1.0
     hyper = gp.hyper
     noise = hyper.noise / (hyper.noise + hyper.amplitude)
     lately = climbs[-LATELY:]
-    if len(lately) == LATELY and not any(lately):
-        return 1.0
     success = sum(lately) / len(lately) if lately else 0.0
     return float(min(1.0, noise / NOISY) * (1.0 - success) ** 4)
 

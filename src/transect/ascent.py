@@ -22,6 +22,7 @@ MEMORY = 8  # steps the quasi-Newton direction remembers; few suffice in few dim
 NEXT_TO = 1e-6  # share of the box within which a coordinate counts as at its bound
 CURVATURE = 1e-12  # steps that bend less than this are not remembered
 SHORTEST = 1e-10  # a step this short ends the start
+EXACT = 1e-9  # relative gain of a step that is not worth another
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def ascend(
     upper: Array,
     *,
     rounds: int = 100,
-    tolerance: float = 1e-9,
+    tolerance: float = EXACT,
     deadline: float | None = None,
 ) -> Ascent:
     """Climb from every row of V (s, d) inside the box ``lower``..``upper`` (d,).

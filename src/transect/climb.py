@@ -16,7 +16,7 @@ from ._array import Host, like, to_host
 from ._clock import late
 from ._threads import each_block, spans
 from .acquisition import Acquisition
-from .ascent import ascend
+from .ascent import EXACT, ascend
 from .view import View, Warped
 
 LOOK = 256  # points evaluated together
@@ -128,8 +128,11 @@ class Climber:
         size = max(8, int(PORTION / self.view.units))
         return [(i, min(i + size, count)) for i in range(0, count, size)]
 
-    def climb(self, pool: Pool, rounds: int) -> Pool:
-        """Ascend from every candidate on its own subspace, for so many rounds at most."""
+    def climb(self, pool: Pool, rounds: int, tolerance: float = EXACT) -> Pool:
+        """Ascend from every candidate on its own subspace, for so many rounds at most.
+
+        ``tolerance``: see ``ascend``.
+        """
         allowed = self.meter.left // max(1, len(pool.row))
         if allowed < 2 or late(self.deadline):  # a first round only looks at where it starts
             return pool
@@ -142,6 +145,7 @@ class Climber:
             self.lower,
             self.upper,
             rounds=int(min(rounds, allowed)),
+            tolerance=tolerance,
             deadline=self.deadline,
         )
         self.meter.used += climb.evaluations

@@ -8,6 +8,7 @@ extending the Cholesky factor in between.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -20,13 +21,17 @@ from ._clock import late
 from ._threads import each_block, quiet_blas, spans
 from .gp import BLOCK, GaussianProcess, Hyperparameters
 from .kernels import KERNELS, Kernel, squared_distance
-from .likelihood import LogPosterior, Priors, dimension_scaled, shrunk
+from .likelihood import LogPosterior, Priors, dimension_scaled, shrunk, shrunk_noisy
 
 # Starting length-scales on [-1,1]^D as multiples of sqrt(D): √D/10, √D/5 and √D on the
 # unit cube (published defaults for many dimensions), doubled for our box.
 START_LENGTHSCALES = (0.2, 0.4, 2.0)
-PRIORS = {"none": lambda D: Priors(), "dimension-scaled": dimension_scaled, "shrunk": shrunk}
-START_NOISE = 1e-2
+PRIORS: dict[str, Callable[[int], Priors]] = {
+    "none": lambda D: Priors(),
+    "dimension-scaled": dimension_scaled,
+    "shrunk": shrunk,
+    "shrunk-noisy": shrunk_noisy,
+}
 NEGLIGIBLE = 1e-4  # a step that gains less log posterior than this ends a climb
 CHEAP = 2e4  # n² times length-scales up to which a first fit climbs from every start
 ROUNDS, FEWER_ROUNDS = 60, 20  # of a climb, at most; and where they are expensive:
@@ -106,7 +111,8 @@ class Surrogate:
 
     kernel: "matern52" or "rbf". ard: one length-scale per coordinate instead of one.
     prior: "none" (maximum likelihood), "dimension-scaled" or, for ARD, "shrunk" (length-scales
-    that are alike unless the data say otherwise). noise_floor: least noise
+    that are alike and values without noise unless the data say otherwise) and "shrunk-noisy"
+    (the same for values known to be noisy). noise_floor: least noise
     variance, in units of the values' variance. refit_always: refit at every step up to
     this many observations, afterwards each time they have grown by ``refit_growth``. known:
     (length-scale on [-1, 1]^D, variance of the function, variance of the noise), taken as they
@@ -254,8 +260,8 @@ class Surrogate:
         if base is None and not self.ard:
             base = squared_distance(X, X)
         posterior = LogPosterior(kernel, X, u, base, priors)
-        noise = math.log(max(START_NOISE, self.noise_floor))
-        starts = [np.array([s] * size + [0.0, noise]) for s in log_start]
+        log_noise = [math.log(max(v, self.noise_floor)) for v in priors.starting_noise]
+        starts = [np.array([s] * size + [0.0, v]) for v in log_noise for s in log_start]
         if warm is not None:
             starts.insert(0, _pack(warm, size))
         bounds = _bounds(D, size, self.noise_floor, priors.learn_amplitude)

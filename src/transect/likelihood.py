@@ -9,7 +9,7 @@ The constant mean is not searched for: given the others its best value is known,
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -78,13 +78,16 @@ class Shrunk:
 class Priors:
     """Priors on the hyper-parameters; None means none.
 
-    The amplitude may be fixed at 1, the constant mean at 0.
+    The amplitude may be fixed at 1, the constant mean at 0. starting_noise: where climbs to the
+    best hyper-parameters start; a smooth function with noise and a rough one without are two
+    explanations of the same values, and no climb leads from one to the other.
     """
 
     lengthscale: LogNormal | Shrunk | None = None
     noise: LogNormal | Around | None = None
     learn_amplitude: bool = True
     learn_mean: bool = True
+    starting_noise: tuple[float, ...] = (1e-2,)
 
 
 def dimension_scaled(D: int) -> Priors:
@@ -107,6 +110,11 @@ def shrunk(D: int) -> Priors:
     """
     lengthscale = Shrunk(loc=0.5 * math.log(D), wide=0.5, spread=0.35)
     return Priors(lengthscale, Around(loc=math.log(1e-4), spread=0.5))
+
+
+def shrunk_noisy(D: int) -> Priors:
+    """The same length-scales, with as much noise as the data have."""
+    return replace(shrunk(D), noise=None, starting_noise=(1e-2, 0.5))
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -16,6 +17,7 @@ from ..anchors import (
     FAMILIES,
     Found,
     affordable,
+    all_failed,
     best_points,
     doubt,
     evolve,
@@ -41,9 +43,15 @@ CHANGED = 1e-3  # of a box side of 2: a coordinate that differs by less is as be
 @dataclass(frozen=True, eq=False)
 class _State:
     setting: Setting
-    t: int  # suggestions made so far
-    screen: Screen
-    model: Model | None
+    slices: Slices  # MS-UCB's
+    t: int = 0  # suggestions made so far
+    model: Model | None = None
+
+    @property
+    def half(self) -> int | None:
+        """Acquisition evaluations for the slices at an insured step, and for the rest of it."""
+        budget = self.setting.suggest_evals
+        return None if budget is None else budget // 2
 
 
 @dataclass(frozen=True)
@@ -92,9 +100,7 @@ class Anchored:
     def start(self, setting: Setting) -> _State:
         load()
         slices = Slices(setting.D, free_coordinates(None, setting.D), setting.seed)
-        budget = None if setting.suggest_evals is None else setting.suggest_evals // 2
-        screen = Screen(slices, budget=budget, evals=setting.max_evals or 0)
-        return _State(setting, 0, screen, None)
+        return _State(setting, slices)
 
     def guarantee(self, D: int) -> Guarantee:
         return insured(self.surrogate, self.insurance, self.delta)
@@ -112,28 +118,29 @@ class Anchored:
         rng: np.random.Generator,
         deadline: float | None = None,
     ) -> Proposal:
-        t, setting, screen = state.t + 1, state.setting, state.screen
-        belief = Belief.of(self.surrogate, state.model, history, setting.device, deadline)
+        t, setting, slices = state.t + 1, state.setting, state.slices
+        climbs = _climbs(history)
+        surrogate = self._surrogate(climbs)
+        belief = Belief.of(surrogate, state.model, history, setting.device, deadline)
         gp = belief.gp  # pending points count with what is expected of them
         insured = _is_in(self.insurance, t)
         m = slice_count(t, 1, 0)
-        bound = UCB(corrected_beta(t, setting.D, screen.slices.d, m, self.delta))
+        bound = UCB(corrected_beta(t, setting.D, slices.d, m, self.delta))
 
         share = 1.0 - (INSURED if insured else GLANCED)
-        found, how = self._improve(gp, state, history, rng, part_of(deadline, share))
+        found, how = self._improve(gp, state, history, climbs, rng, part_of(deadline, share))
         x, evaluations = found.x, found.evaluations
         if insured:
             ucb = _values(gp, bound, x[None, :])[0]
-            on_slices = search_slices(
-                screen, gp, bound, m, rng, settled=belief.model.gp.n, deadline=deadline
-            )
+            screen = Screen(slices, budget=state.half)  # the next such step is far away
+            on_slices = search_slices(screen, gp, bound, m, rng, deadline=deadline)
             gate, looked = on_slices.value, on_slices.subspaces
             evaluations += on_slices.evaluations
             if gate > ucb:
                 x, ucb, how = on_slices.x, gate, {"family": "slices"}
         else:
             looked = affordable(gp, min(m, GLANCE), deadline)
-            there = _glance(screen.slices, m - looked, m, rng)
+            there = _glance(slices, m - looked, m, rng)
             ucb, *others = _values(gp, bound, np.concatenate([x[None, :], there]))
             gate = max(others)
         info = {
@@ -154,21 +161,33 @@ class Anchored:
         }
         return Proposal(x, info, replace(state, t=t, model=belief.model))
 
+    def _surrogate(self, climbs: Sequence[bool]) -> Surrogate:
+        """How to model the values, if hyper-parameters are to be fitted at this step.
+
+        Under "shrunk" noise is unlikely, and noisy values are explained by places: a lucky one
+        seems to be the best place, around which nothing is found. Where climbs only fail, that
+        prior is left out.
+        """
+        if self.surrogate.prior == "shrunk" and all_failed(climbs):
+            return replace(self.surrogate, prior="shrunk-noisy")
+        return self.surrogate
+
     def _improve(
         self,
         gp: GaussianProcess,
         state: _State,
         history: History,
+        climbs: Sequence[bool],
         rng: np.random.Generator,
         deadline: float | None,
     ) -> tuple[Found, dict[str, Any]]:
         """The point of the largest expected improvement found, and how it was found."""
-        t, budget = state.t + 1, state.setting.suggest_evals
-        if _is_in(self.insurance, t):
-            budget = state.screen.budget  # the other half is for the slices
+        budget = state.setting.suggest_evals
+        if _is_in(self.insurance, state.t + 1):
+            budget = state.half  # the other half is for the slices
         anchors, best = best_points(gp)
         limits: dict[str, Any] = {"budget": budget, "deadline": deadline}
-        if rng.random() >= self.evolution * doubt(gp, _climbs(history)):
+        if rng.random() >= self.evolution * doubt(gp, climbs):
             found = search_anchored(gp, LogEI(best), anchors, rng, **limits)
             return found, {"family": found.family}
         steps = [info.get("sigma") for info in history.infos]
