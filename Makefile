@@ -5,14 +5,17 @@ CORE := .venv/.ready
 TORCH := .venv-torch/.ready
 PIP := -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-torch lint bench-engine bench-suggestions bench-learning bench-limits \
-	bench-planner bench-compare format clean
+.PHONY: demo test test-long test-torch lint bench-engine bench-suggestions bench-learning bench-limits \
+	bench-planner bench-journal bench-compare format clean
 
 demo: $(CORE)  ## minimise a 100-dimensional problem and draw the run
 	.venv/bin/transect demo --out demo.png
 
 test: $(CORE)  ## all tests that need no torch
-	.venv/bin/python -m pytest -n auto -m "not torch"
+	.venv/bin/python -m pytest -n auto -m "not torch and not long"
+
+test-long: $(CORE)  ## the same tests of faults as in test, for longer
+	.venv/bin/python -m pytest -n auto -m long
 
 test-torch: $(TORCH)  ## tests against torch, GPyTorch and BoTorch
 	.venv-torch/bin/python -m pytest -m torch tests/test_torch.py tests/test_every_strategy.py \
@@ -38,6 +41,9 @@ bench-limits: $(CORE)  ## whether suggestions keep to a time limit, and what it 
 
 bench-planner: $(CORE)  ## the planner's predictions beside whole runs; prints a table
 	@.venv/bin/python benchmarks/planner.py
+
+bench-journal: $(CORE)  ## what keeping a run on disk costs; prints a table
+	@.venv/bin/python benchmarks/journal.py
 
 bench-compare: $(TORCH)  ## quality beside BoTorch, TuRBO, Optuna and pycma; carries on, prints tables
 	@.venv-torch/bin/python benchmarks/compare.py

@@ -34,6 +34,7 @@ from transect import (
     minimize,
 )
 from transect.strategies import BY_NAME, Strategy, resolve
+from transect.trial import Ledger
 
 Point = NDArray[np.float64]
 
@@ -320,7 +321,7 @@ def test_a_point_that_is_known_already_gives_way_to_a_random_one(
     advance(opt, 12)
     advance(draws, 12)
     with monkeypatch.context() as patch:
-        patch.setattr(Optimizer, "_is_duplicate", lambda self, u: True)
+        patch.setattr(Ledger, "has", lambda self, u, before=None: True)
         trial = opt.ask()
     u = draws.ask().x
     assert trial.info["source"] == "instead of a duplicate"

@@ -14,10 +14,11 @@ from scipy.optimize import minimize
 
 from helpers import covariance, log_posterior, make_data
 from transect._array import Host
-from transect.fit import PRIORS, Model, Surrogate, _bounds, _pack, standardisation
+from transect.fit import PRIORS, Surrogate, _bounds, _pack, standardisation
 from transect.gp import GaussianProcess, Hyperparameters
 from transect.kernels import KERNELS, squared_distance
 from transect.likelihood import shrunk
+from transect.model import Model
 
 both_kernels = pytest.mark.parametrize("kernel", sorted(KERNELS))
 both_scales = pytest.mark.parametrize("ard", [False, True])

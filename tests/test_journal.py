@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
 
-from transect import MSUCB, Trial, maximize, minimize, report
+from transect import MSUCB, maximize, minimize, report
 from transect.cli import main
-from transect.journal import APPLICATION, Journal, read
+from transect.journal import APPLICATION, dumps, loads, read
 
 BOX = [(-2.0, 3.0)] * 7
 
@@ -93,14 +96,6 @@ def test_what_an_interrupted_run_did_is_there(tmp_path: Path) -> None:
     assert "3 of 9 evaluations: 3 random, 1 pending" in report(path)
 
 
-def test_no_run_writes_over_another(run: tuple[Path, Any]) -> None:
-    path, _ = run
-    before = path.read_bytes()
-    with pytest.raises(FileExistsError, match=r"run\.db exists already"):
-        minimize(bowl, BOX, 2, journal=path, progress=False)
-    assert path.read_bytes() == before
-
-
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="there is no folder"):
         minimize(bowl, BOX, 2, journal=tmp_path / "no" / "run.db", progress=False)
@@ -125,35 +120,84 @@ def test_other_files_are_refused_and_left_alone(
     assert path.read_bytes() == before
 
 
-def test_a_journal_of_another_format(tmp_path: Path) -> None:
+def test_a_journal_of_a_later_format(tmp_path: Path) -> None:
     path = tmp_path / "run.db"
-    Journal(path, {}).close()
+    minimize(bowl, BOX, 2, "random", journal=path, progress=False)
     file = sqlite3.connect(path)
     assert file.execute("PRAGMA application_id").fetchone() == (APPLICATION,)
     file.execute("PRAGMA user_version = 99")
     file.close()
-    with pytest.raises(ValueError, match="has format 99"):
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=r"has format 99 .* a later version"):
         read(path)
+    with pytest.raises(ValueError, match=r"has format 99 .* a later version"):
+        minimize(bowl, BOX, 4, "random", journal=path, progress=False)
+    assert path.read_bytes() == before
 
 
-def test_a_journal_with_a_damaged_entry(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE trials SET info = '{'",
+        "UPDATE trials SET value = value + 1 WHERE id = 1",
+        "UPDATE points SET point = zeroblob(56) WHERE id = 1",
+        "DELETE FROM trials WHERE id = 1",
+        "DELETE FROM points WHERE id = 3",
+        "UPDATE run SET value = '[' WHERE key = 'bounds'",
+        "DROP TABLE memory",
+    ],
+)
+def test_damage_is_noticed_and_left_alone(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "run.db"
-    journal = Journal(path, {"D": 1})
-    journal.write(Trial(0, np.zeros(1), {}))
-    journal.close()
+    minimize(bowl, BOX, 4, "random", seed=0, journal=path, progress=False)
     file = sqlite3.connect(path)
-    file.execute("UPDATE trials SET info = '{'")
+    file.execute(damage)
     file.commit()
     file.close()
+    before = path.read_bytes()
+    for use in (read, lambda p: minimize(bowl, BOX, 9, "random", journal=p, progress=False)):
+        with pytest.raises(ValueError, match="damaged"):
+            use(path)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("part", [0.3, 0.7])
+def test_a_file_cut_short_is_refused(tmp_path: Path, part: float) -> None:
+    path = tmp_path / "run.db"
+    minimize(bowl, BOX, 60, "random", seed=0, journal=path, progress=False)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(part * len(whole))])
     with pytest.raises(ValueError, match="damaged"):
         read(path)
 
 
-def test_what_json_has_no_word_for_is_refused(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "run.db", {})
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+        max_leaves=8,
+    )
+)
+def test_json_keeps_every_bit(tree: Any) -> None:
+    assert loads(dumps({"a": tree})) == {"a": tree}
+
+
+@given(arrays(st.sampled_from([np.float64, np.float32, np.int64, np.bool_]), array_shapes()))
+def test_arrays_keep_every_bit(array: Any) -> None:
+    again = loads(dumps([array]))[0]
+    assert again.dtype == array.dtype
+    assert again.shape == array.shape
+    assert again.tobytes() == array.tobytes()
+
+
+def test_what_json_has_no_word_for_is_refused() -> None:
     with pytest.raises(TypeError, match="object cannot be kept"):
-        journal.write(Trial(0, np.zeros(1), {"thing": object()}))
-    journal.close()
+        dumps({"thing": object()})
+
+
+def test_no_array_of_objects_is_made_from_a_file() -> None:
+    with pytest.raises(ValueError, match="an array of"):
+        loads('{"array": "|O", "shape": [1], "data": "AAAAAAAAAAA="}')
 
 
 # --- the report ---------------------------------------------------------------------------

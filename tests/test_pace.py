@@ -33,9 +33,10 @@ from transect import (
 )
 from transect._array import Host
 from transect._clock import deadline_in, late, left, part_of
-from transect.fit import Model, Refit, Rows, _pack, _spread
+from transect.fit import Refit, _pack, _spread
 from transect.kernels import KERNELS
 from transect.likelihood import LogPosterior
+from transect.model import Model, Rows
 from transect.pace import (
     CAUTION,
     FEW,
@@ -1018,7 +1019,7 @@ def test_points_told_at_once_are_in_the_model_after_some_suggestions(ard: bool) 
     assert sizes[-1] == 344, "all but the last one asked for"
     assert all(np.array_equal(m.gp.hyper.lengthscale, run.models[0].gp.hyper.lengthscale)
                for m in run.models)  # fmt: skip
-    told = run.opt._history()
+    told = run.opt._ledger.history()
     last = run.models[-1]
     rows = rows_of(last)
     assert_same_posterior(last, plain(Surrogate(ard=ard), last, told.X[rows], told.y[rows]), 6)
@@ -1103,7 +1104,7 @@ def test_a_suggestion_without_a_limit_after_one_with() -> None:
         opt.tell(x, bowl(x))
     opt.ask(1e-9)
     opt.ask()
-    model, told = opt._state.model, opt._history()
+    model, told = opt._state.model, opt._ledger.history()
     rows = rows_of(model)
     assert sorted(rows) == list(range(200))
     assert_same_posterior(model, plain(Surrogate(), model, told.X[rows], told.y[rows]), 4)

@@ -1,25 +1,36 @@
-"""What the README shows, works."""
+"""What the README and the page on long runs show, works."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
+RUNS = (ROOT / "docs" / "runs.md").read_text()
 
 
-def python_blocks() -> list[str]:
-    return re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+def python_blocks(text: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
 
 
 def test_there_is_an_example() -> None:
-    assert len(python_blocks()) >= 2
+    assert len(python_blocks(README)) >= 2
+    assert len(python_blocks(RUNS)) == 2
 
 
-@pytest.mark.parametrize("code", python_blocks())
+@pytest.mark.parametrize("code", python_blocks(RUNS))
+def test_long_runs_run(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(code, "runs.md", "exec"), names)
+    assert names["result"].nfev == 40
+
+
+@pytest.mark.parametrize("code", python_blocks(README))
 def test_examples_run(code: str, capsys: pytest.CaptureFixture[str]) -> None:
     exec(compile(code, "README.md", "exec"), {})
     assert capsys.readouterr().out.strip()  # every example shows something

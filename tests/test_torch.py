@@ -20,10 +20,11 @@ from transect.experiments.runner import run_all
 from transect.experiments.store import Store
 from transect.experiments.task import ProblemSpec, Task
 from transect.experiments.task import run as done_here
-from transect.fit import Surrogate, _on_device, _pack
+from transect.fit import Surrogate, _pack
 from transect.gp import GaussianProcess, Hyperparameters
 from transect.kernels import KERNELS
 from transect.likelihood import LogPosterior, dimension_scaled
+from transect.model import on_device
 from transect.problems import make
 from transect.screen import Screen
 from transect.subspace import Slices, Subspace
@@ -51,7 +52,7 @@ def points(p: int, dimensions: int = D) -> Host:
 
 def on_cpu(gp: GaussianProcess) -> GaussianProcess:
     """The same process on tensors."""
-    hyper = _on_device(gp.hyper, "cpu")
+    hyper = on_device(gp.hyper, "cpu")
     return GaussianProcess.from_data(hyper, to_device(gp.X, "cpu"), to_device(gp.y, "cpu"))
 
 
@@ -244,7 +245,7 @@ def test_jitter_on_tensors() -> None:
     X[0, 0] = np.nan
     with pytest.raises(FloatingPointError, match="not finite"):
         GaussianProcess.from_data(
-            _on_device(plain.hyper, "cpu"), to_device(X, "cpu"), to_device(y, "cpu")
+            on_device(plain.hyper, "cpu"), to_device(X, "cpu"), to_device(y, "cpu")
         )
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from transect import GPUCB, MSUCB, Optimizer
 from transect._array import Host
 from transect._threads import limit_threads
-from transect.optimizer import Trial
 from transect.strategies import Strategy, resolve
+from transect.trial import Trial
 
 from .method import Start
 from .tasks import N_INIT

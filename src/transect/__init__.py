@@ -12,11 +12,12 @@ from .fit import Surrogate
 from .gp import GaussianProcess, Hyperparameters
 from .kernels import RBF, Matern52
 from .loop import maximize, minimize
-from .optimizer import Optimizer, Trial
+from .optimizer import Optimizer
 from .planner import plan
 from .report import report
 from .strategies import GPUCB, MSUCB, REMBO, SRE, Anchored, DropoutUCB, HeSBO, LineBO, RandomSearch
 from .subspace import Slices, Subspace
+from .trial import Trial
 
 __version__ = "0.1.0"
 

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._array import Host, to_device, to_host
+from ._array import Host, to_host
 from ._checks import positive_number
 from ._clock import late
-from ._threads import each_block, quiet_blas, spans
-from .gp import BLOCK, GaussianProcess, Hyperparameters
+from ._threads import quiet_blas
+from .gp import GaussianProcess, Hyperparameters
 from .kernels import KERNELS, Kernel, squared_distance
 from .likelihood import LogPosterior, Priors, dimension_scaled, shrunk, shrunk_noisy
+from .model import Model, extend_distances, grown
 
 # Starting length-scales on [-1,1]^D as multiples of sqrt(D): √D/10, √D/5 and √D on the
 # unit cube (published defaults for many dimensions), doubled for our box.
@@ -46,55 +47,6 @@ def load() -> None:
 
     with quiet_blas():
         pass
-
-
-class Copies:
-    """Points (used, D) copied one after the other, with room for more."""
-
-    def __init__(self, points: Host, room: int) -> None:
-        self.used = len(points)
-        self.data = np.empty((room, points.shape[1]))
-        self.data[: self.used] = points
-
-    def append(self, points: Host) -> None:
-        self.data[self.used : self.used + len(points)] = points
-        self.used += len(points)
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Which rows of a history, in which order; copied, each once, where it is not the history's."""
-
-    index: NDArray[np.intp]  # (n,)
-    copies: Copies | None = None  # of these and perhaps, after them, of others'
-
-    def points(self, X: Host) -> Host:
-        """Those rows (n, D) of X."""
-        return (X if self.copies is None else self.copies.data)[: len(self.index)]
-
-    def and_more(self, more: NDArray[np.intp], X: Host) -> Rows:
-        """These and, at their end, further rows of X (N, D)."""
-        index = np.append(self.index, more)
-        if self.copies is None and np.array_equal(index, np.arange(len(index))):
-            return Rows(index)
-        copies = self.copies
-        free = copies is not None and copies.used == len(self.index)
-        if copies is None or not free or len(copies.data) < len(index):
-            copies = Copies(self.points(X), 2 * len(X))  # memory is taken as it is written to
-        copies.append(X[more])
-        return Rows(index, copies)
-
-
-@dataclass(frozen=True, eq=False)
-class Model:
-    """A Gaussian process of standardised values, and the way back to the values."""
-
-    gp: GaussianProcess
-    shift: float  # value = shift + scale·standardised
-    scale: float
-    fitted_on: int  # observations behind the hyper-parameters
-    base: Host  # (n, n) squared distances of all points; with ARD (0, 0)
-    rows: Rows | None = None  # of the history; None: all of it
 
 
 @dataclass(frozen=True)
@@ -175,11 +127,14 @@ class Surrogate:
         """
         ok = np.isfinite(y)
         y = self.clipped(y)
-        known = None if other_inputs else previous
-        base = np.empty((0, 0)) if self.ard else _extend_distances(known, X)
         if refit is None:
             due = previous is None or self.refit_is_due(previous, y[ok])
             refit = Refit(len(y) if due else 0)
+        anew = previous is None or other_inputs or refit.most > 0
+        # What a model is depends on the data, on when it was built and how it grew since then,
+        # not on the models before; so distances are not taken over from those.
+        known = None if anew else previous
+        base = np.empty((0, 0)) if self.ard else extend_distances(known, X)
         if previous is None or refit.most:
             shift, scale = standardisation(y[ok]) if self.known is None else (0.0, 1.0)
             warm = None if previous is None else previous.gp.hyper
@@ -187,23 +142,18 @@ class Surrogate:
             on = _spread(np.flatnonzero(ok), refit.most)
             among = None if self.ard else base[np.ix_(on, on)]
             hyper = self.fit(X[on], u[on], warm, among, refit.deadline)
-            fitted_on, gp = len(on), None
+            fitted_on = len(on)
         else:
             shift, scale, fitted_on = previous.shift, previous.scale, previous.fitted_on
             u = _standardised(y, shift, scale)
-            hyper, gp = previous.gp.hyper, None if known is None else known.gp
+            hyper = previous.gp.hyper
         if not np.all(ok):
             u[~ok] = _stand_ins(hyper, X, u, ok)
-        X_on, u_on = to_device(X, device), to_device(u, device)
-        start = 0 if gp is None else gp.n
-        sq = None if self.ard else to_device(base[start:] / float(hyper.lengthscale) ** 2, device)
-        if gp is None:
-            gp = GaussianProcess.from_data(_on_device(hyper, device), X_on, u_on, sq)
-        elif len(u) > gp.n:
-            gp = gp.extend(X_on, u_on, sq)
-        else:
-            gp = gp.with_values(u_on)
-        return Model(gp, shift, scale, fitted_on, base)
+        gp = grown(None if known is None else known.gp, hyper, X, u, base, device)
+        sizes = () if known is None else known.sizes
+        if not sizes or sizes[-1] < gp.n:
+            sizes = (*sizes, gp.n)
+        return Model(gp, shift, scale, fitted_on, base, sizes=sizes)
 
     def refit_is_due(self, previous: Model, y: Host) -> bool:
         """Whether the values y (n,), failures left out, have outgrown the last fit."""
@@ -280,20 +230,6 @@ def _spread(rows: NDArray[np.intp], most: int) -> NDArray[np.intp]:
     if len(rows) <= most:
         return rows
     return rows[np.linspace(0, len(rows) - 1, most).round().astype(np.intp)]
-
-
-def _extend_distances(previous: Model | None, X: Host) -> Host:
-    """Squared distances (n, n) of all rows of X; only the rows new since ``previous``."""
-    old = 0 if previous is None else len(previous.base)
-    base = np.empty((len(X), len(X)))
-    if previous is not None:
-        base[:old, :old] = previous.base
-    rows = spans(len(X), max(1, BLOCK // X.shape[1]))
-    parts = each_block(lambda at: squared_distance(X[old:], X[slice(*at)]), rows)
-    fresh = np.concatenate(parts, axis=1)  # (k, n)
-    base[old:, :] = fresh
-    base[:, old:] = fresh.T
-    return base
 
 
 def _stand_ins(hyper: Hyperparameters, X: Host, u: Host, ok: NDArray[np.bool_]) -> Host:
@@ -393,10 +329,3 @@ def _unpack(kernel: Kernel, theta: Host, noise: float) -> Hyperparameters:
     if len(lengthscale) == 1:
         lengthscale = lengthscale.reshape(())
     return Hyperparameters(kernel, lengthscale, math.exp(theta[-2]), noise or math.exp(theta[-1]))
-
-
-def _on_device(hyper: Hyperparameters, device: Any | None) -> Hyperparameters:
-    if device is None:
-        return hyper
-    lengthscale = to_device(np.asarray(to_host(hyper.lengthscale)), device)
-    return replace(hyper, lengthscale=lengthscale)

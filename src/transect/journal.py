@@ -1,15 +1,18 @@
 """A run on disk: one SQLite file, written as the run goes on, readable at any time.
 
-Vectors are blobs of little-endian doubles and certificates are JSON, so that opening a
-file of unknown origin can do no harm. A write has reached the disk when it returns.
+Vectors are blobs of little-endian doubles, everything else is JSON, so that opening a file of
+unknown origin can do no harm. A write has reached the disk when it returns. Every trial has a
+checksum: SQLite notices damage to its own pages, not to what is in them.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import sqlite3
-from collections.abc import Mapping
-from contextlib import closing
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,61 +20,77 @@ from typing import Any
 import numpy as np
 
 from ._array import Host
-from .optimizer import Trial
+from ._lock import FileLock
+from .box import Box
+from .trial import Trial
 
 APPLICATION = 0x7452614E  # in the file's header: it is one of ours
-FORMAT = 1
+FORMAT = 2
+ARRAY = "array"  # a JSON object with this key is one
 
 TABLES = """
 CREATE TABLE run (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE trials (
     id INTEGER PRIMARY KEY,
-    x BLOB NOT NULL,
     info TEXT NOT NULL,
+    known INTEGER NOT NULL, -- how many had been told when it was asked for
     state TEXT NOT NULL,
     value REAL,
-    error TEXT
+    error TEXT,
+    told INTEGER UNIQUE,    -- its place in the order of the tells
+    checksum INTEGER NOT NULL
 );
+CREATE TABLE points (
+    id INTEGER PRIMARY KEY,
+    point BLOB NOT NULL,
+    unit INTEGER NOT NULL   -- 1: [-1, 1] stands for the bounds, 0: in the user's units
+);
+CREATE TABLE queue (place INTEGER PRIMARY KEY, x BLOB NOT NULL);
+CREATE TABLE memory (ask INTEGER NOT NULL, value TEXT NOT NULL);
 """
 
+ENTRIES = "SELECT t.*, p.point, p.unit FROM trials t JOIN points p ON t.id = p.id ORDER BY t.id"
 
-class Journal:
-    """A new file that trials are written to."""
 
-    def __init__(self, path: str | Path, settings: Mapping[str, Any]) -> None:
-        """``settings``: what describes the run, in plain numbers, texts and lists."""
-        self.path = Path(path)
-        if self.path.exists():
-            raise FileExistsError(
-                f"{self.path} exists already, and a run does not write over another one; "
-                "choose another name"
-            )
-        if not self.path.parent.is_dir():
-            raise FileNotFoundError(f"there is no folder {self.path.parent} for the journal")
-        self._file = sqlite3.connect(self.path, isolation_level=None)
-        self._file.execute("PRAGMA journal_mode = WAL")  # readers do not wait for the writer
-        self._file.execute("PRAGMA synchronous = FULL")
-        self._file.execute(f"PRAGMA application_id = {APPLICATION}")
-        self._file.execute(f"PRAGMA user_version = {FORMAT}")
-        self._file.executescript(TABLES)
-        rows = [(key, json.dumps(value, default=_plain)) for key, value in settings.items()]
-        with self._file:
-            self._file.executemany("INSERT INTO run VALUES (?, ?)", rows)
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A trial, and what its place in the run is."""
 
-    def write(self, trial: Trial) -> None:
-        """Keep a trial as it is now, in the place of what it was before."""
-        row = (
+    trial: Trial
+    u: Host | None  # (D,) in [-1, 1], from which x follows; None: it follows from x
+    known: int  # how many had been told when it was asked for
+    told: int | None  # its place in the order of the tells
+
+    def point(self) -> tuple[bytes, int]:
+        """Its vector as it is in the file, and whether that is u."""
+        return _bytes(self.trial.x if self.u is None else self.u), int(self.u is not None)
+
+    def row(self) -> tuple[Any, ...]:
+        """The rest, with the checksum of all."""
+        trial = self.trial
+        values = (
             trial.id,
-            np.ascontiguousarray(trial.x, dtype="<f8").tobytes(),
-            json.dumps(trial.info, default=_plain),
+            dumps(trial.info),
+            self.known,
             trial.state,
             trial.value,
             trial.error,
+            self.told,
         )
-        self._file.execute("INSERT OR REPLACE INTO trials VALUES (?, ?, ?, ?, ?, ?)", row)
+        return (*values, _checksum((*values, *self.point())))
 
-    def close(self) -> None:
-        self._file.close()
+    @staticmethod
+    def of(row: Sequence[Any], box: Box) -> Entry:
+        """From a row of both tables; a ValueError if it is not what was written."""
+        *values, checksum, point, unit = row
+        if _checksum((*values, point, unit)) != checksum:
+            raise ValueError(f"the checksum of trial {row[0]} is wrong")
+        id, info, known, state, value, error, told = values
+        v = _vector(point)
+        if len(v) != box.D:
+            raise ValueError(f"trial {id} has {len(v)} coordinates instead of {box.D}")
+        x, u = (box.from_unit(v), v) if unit else (v, None)
+        return Entry(Trial(id, x, loads(info), value, state, error), u, known, told)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +98,94 @@ class Run:
     """What a journal holds."""
 
     settings: Mapping[str, Any]
-    trials: tuple[Trial, ...]
+    entries: tuple[Entry, ...]
+    queue: tuple[Host, ...] = ()  # points to ask for first, in the user's units
+    memory: tuple[int, Any] | None = None  # what the strategy knew before that ask
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        return tuple(entry.trial for entry in self.entries)
+
+
+class Journal:
+    """The file of a run under way, and the only one to write to it.
+
+    ``run`` is what it held when it was opened; None: it is new, and :meth:`begin` comes next.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        if not self.path.parent.is_dir():
+            raise FileNotFoundError(f"there is no folder {self.path.parent} for the journal")
+        self._lock = FileLock(self.path.with_name(self.path.name + "-lock"), str(self.path))
+        try:
+            self.run = None if _is_empty(self.path) else read(self.path)
+            self._file = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+            self._file.execute("PRAGMA journal_mode = WAL")  # readers do not wait for the writer
+            self._file.execute("PRAGMA synchronous = FULL")
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def begin(self, settings: Mapping[str, Any]) -> None:
+        """``settings``: what describes the run, in plain numbers, texts and lists."""
+        with self._whole():
+            for statement in TABLES.split(";"):
+                self._file.execute(statement)
+            rows = [(key, dumps(value)) for key, value in settings.items()]
+            self._file.executemany("INSERT INTO run VALUES (?, ?)", rows)
+            self._file.execute(f"PRAGMA application_id = {APPLICATION}")
+            self._file.execute(f"PRAGMA user_version = {FORMAT}")
+
+    def asked(self, entry: Entry, memory: Any | None = None, *, queued: bool = False) -> None:
+        """Keep a trial that was asked for, and what the strategy knew before that.
+
+        ``queued``: it is the first point of the queue, and leaves it.
+        """
+        with self._whole():
+            self._insert(entry)
+            if memory is not None:
+                self._file.execute("DELETE FROM memory")
+                row = (entry.trial.id, dumps(memory))
+                self._file.execute("INSERT INTO memory VALUES (?, ?)", row)
+            if queued:
+                first = "(SELECT min(place) FROM queue)"
+                self._file.execute(f"DELETE FROM queue WHERE place = {first}")
+
+    def told(self, entry: Entry) -> None:
+        """Keep a trial that was asked for, and has come to its end."""
+        self._file.execute("REPLACE INTO trials VALUES (?,?,?,?,?,?,?,?)", entry.row())
+
+    def told_at_once(self, entry: Entry) -> None:
+        """Keep a trial that was evaluated elsewhere."""
+        with self._whole():
+            self._insert(entry)
+
+    def queued(self, points: Sequence[Host]) -> None:
+        """Keep points (D,) that are to be asked for first, after those that are kept already."""
+        with self._whole():
+            rows = [(_bytes(x),) for x in points]
+            self._file.executemany("INSERT INTO queue (x) VALUES (?)", rows)
+
+    def close(self) -> None:
+        self._file.close()
+        self._lock.release()
+
+    def _insert(self, entry: Entry) -> None:
+        self._file.execute("INSERT INTO trials VALUES (?,?,?,?,?,?,?,?)", entry.row())
+        point = (entry.trial.id, *entry.point())
+        self._file.execute("INSERT INTO points VALUES (?, ?, ?)", point)
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """All of what is written inside is kept, or nothing of it."""
+        self._file.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._file.execute("ROLLBACK")
+            raise
+        self._file.execute("COMMIT")
 
 
 def read(path: str | Path) -> Run:
@@ -88,33 +194,111 @@ def read(path: str | Path) -> Run:
     if not path.is_file():
         raise FileNotFoundError(f"there is no journal {path}")
     try:
-        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as file:
+        with closing(_for_reading(path)) as file:
             _check(file, path)
-            settings = {key: json.loads(value) for key, value in file.execute("SELECT * FROM run")}
-            trials = tuple(_trial(*row) for row in file.execute("SELECT * FROM trials ORDER BY id"))
-    except (sqlite3.DatabaseError, json.JSONDecodeError) as error:
+            file.execute("BEGIN")  # one moment of a run that may go on meanwhile
+            settings = {key: loads(value) for key, value in file.execute("SELECT * FROM run")}
+            box = Box.of(settings["bounds"])
+            entries = [Entry.of(row, box) for row in file.execute(ENTRIES)]
+            _check_order(entries, *file.execute("SELECT count(*) FROM trials").fetchone())
+            queue = [_vector(x) for (x,) in file.execute("SELECT x FROM queue ORDER BY place")]
+            memory = file.execute("SELECT ask, value FROM memory").fetchone()
+            known = None if memory is None else (int(memory[0]), loads(memory[1]))
+    except (sqlite3.DatabaseError, KeyError, TypeError, ValueError) as error:
+        if isinstance(error, _Foreign):
+            raise ValueError(str(error)) from None
         raise ValueError(f"{path} is no journal, or a damaged one: {error}") from None
-    return Run(settings, trials)
+    return Run(settings, tuple(entries), tuple(queue), known)
+
+
+def dumps(tree: Any) -> str:
+    """Numbers, texts, arrays, and lists and mappings of these, as JSON that keeps every bit."""
+    return json.dumps(tree, default=_plain)
+
+
+def loads(text: str) -> Any:
+    """What ``dumps`` wrote."""
+    return json.loads(text, object_hook=_restored)
+
+
+class _Foreign(ValueError):
+    """A file that is whole, but not ours to read."""
+
+
+def _for_reading(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+
+
+def _is_empty(path: Path) -> bool:
+    """Whether there is no file, or one that was begun and never written to."""
+    if not path.exists() or path.stat().st_size == 0:
+        return True
+    try:
+        with closing(_for_reading(path)) as file:
+            (tables,) = file.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            return tables == 0 and _header(file) == (0, 0)
+    except sqlite3.DatabaseError:
+        return False  # which reading it says more about
+
+
+def _header(file: sqlite3.Connection) -> tuple[int, int]:
+    (application,) = file.execute("PRAGMA application_id").fetchone()
+    (version,) = file.execute("PRAGMA user_version").fetchone()
+    return application, version
 
 
 def _check(file: sqlite3.Connection, path: Path) -> None:
-    (application,) = file.execute("PRAGMA application_id").fetchone()
-    (version,) = file.execute("PRAGMA user_version").fetchone()
+    application, version = _header(file)
     if application != APPLICATION:
-        raise ValueError(f"{path} is an SQLite file, but not a journal of transect")
+        raise _Foreign(f"{path} is an SQLite file, but not a journal of transect")
     if version != FORMAT:
-        raise ValueError(f"{path} has format {version} of journals, this version reads {FORMAT}")
+        later = "; a later version of transect wrote it" if version > FORMAT else ""
+        raise _Foreign(f"{path} has format {version} of journals, this one reads {FORMAT}{later}")
 
 
-def _trial(
-    id: int, x: bytes, info: str, state: str, value: float | None, error: str | None
-) -> Trial:
-    point: Host = np.frombuffer(x, dtype="<f8")
-    return Trial(id, point, json.loads(info), value, state, error)
+def _check_order(entries: Sequence[Entry], count: int) -> None:
+    """Raise unless trials and tells are numbered without gaps, and each of them has its point."""
+    if [entry.trial.id for entry in entries] != list(range(count)):
+        raise ValueError("some of its trials are missing")
+    told = sorted(entry.told for entry in entries if entry.told is not None)
+    if told != list(range(len(told))):
+        raise ValueError("some of its values are missing")
+
+
+def _bytes(x: Host) -> bytes:
+    return np.ascontiguousarray(x, dtype="<f8").tobytes()
+
+
+def _vector(data: bytes) -> Host:
+    x: Host = np.frombuffer(data, dtype="<f8")
+    return x
+
+
+def _checksum(values: Sequence[Any]) -> int:
+    checksum = 0
+    for value in values:
+        part = value if isinstance(value, bytes) else repr(value).encode()
+        checksum = zlib.crc32(part, checksum)
+    return checksum
 
 
 def _plain(value: Any) -> Any:
     """What JSON has no word for: arrays and NumPy's numbers."""
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
+    if isinstance(value, np.ndarray):
+        little = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
+        data = base64.b64encode(little.tobytes()).decode()
+        return {ARRAY: little.dtype.str, "shape": value.shape, "data": data}
+    if isinstance(value, np.generic):
+        return value.item()
     raise TypeError(f"{type(value).__name__} cannot be kept in a journal")
+
+
+def _restored(found: dict[str, Any]) -> Any:
+    """An array, if the JSON object is one."""
+    if ARRAY not in found:
+        return found
+    dtype = np.dtype(found[ARRAY])
+    if dtype.kind not in "biuf":
+        raise ValueError(f"an array of {found[ARRAY]!r}")
+    data = base64.b64decode(found["data"], validate=True)
+    return np.frombuffer(data, dtype=dtype).reshape(found["shape"])

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections import Counter, deque
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +13,15 @@ import numpy as np
 
 from ._checks import one_number, positive_number, whole_number
 from ._clock import deadline_in, late, left
-from .journal import Journal
-from .optimizer import DEFAULT_STRATEGY, Optimizer, Trial
+from .evaluate import Evaluator, Here, Objective, OnExecutor, Outcome, Processes
+from .optimizer import DEFAULT_STRATEGY, Optimizer
 from .strategies import Strategy
+from .trial import Trial
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
 
 log = logging.getLogger("transect")
-
-Objective = Callable[[Any], Any]
 
 
 def minimize(
@@ -36,6 +36,10 @@ def minimize(
     n_init: int | None = None,
     max_time: float | None = None,
     suggest_time: float | None = None,
+    workers: int | None = None,
+    executor: Any = None,
+    eval_time: float | None = None,
+    retries: int = 1,
     journal: str | Path | None = None,
     callback: Callable[[OptimizeResult], Any] | None = None,
     progress: bool = True,
@@ -51,10 +55,11 @@ def minimize(
     bounds
         (D, 2) array, sequence of (lower, upper) pairs, or ``scipy.optimize.Bounds``.
     max_evals
-        Evaluations of f to make; values given as y0 are not counted.
+        Evaluations of f to make, with those that a journal has; values given as y0 are not
+        counted.
     strategy
         A name ("ms-ucb", "gp-ucb", "dropout-ucb", "line-bo", "sre", "rembo", "hesbo",
-        "random") or a strategy object; by default GP-UCB with a practical β.
+        "random", "anchored") or a strategy object; by default ``Anchored()``.
     seed
         The same seed gives the same run.
     x0, y0
@@ -69,9 +74,23 @@ def minimize(
     suggest_time
         Seconds that a suggestion may take: the model is fitted as well, and searched as far,
         as there is time for.
+    workers
+        Processes that evaluate f side by side; more points are then in flight, and each
+        suggestion keeps away from the others. f must not rely on what another call changed.
+    executor
+        Where to evaluate instead: anything with ``submit`` (concurrent.futures, Dask's
+        ``client.get_executor()``, mpi4py.futures, loky), ``workers`` of them at a time
+        (default: as many as it has).
+    eval_time
+        Seconds an evaluation may take; a longer one is stopped, and counts as failed. An
+        executor's is left to itself.
+    retries
+        How often an evaluation is made again whose worker died; then it counts as failed.
     journal
-        A file, which must not exist yet, to keep every trial in as it comes (SQLite); see
-        ``transect report``.
+        A file to keep every trial in as it comes (SQLite; see ``transect report``). If it is
+        there already, the run goes on where it stopped: what was being evaluated then is
+        evaluated again, nothing else, and without suggest_time the points that follow are those
+        of a run that was not interrupted.
     callback
         Called with an OptimizeResult after every evaluation; StopIteration ends the run.
     progress
@@ -83,10 +102,13 @@ def minimize(
         With x, fun, nfev, success, message, x_iters, func_vals (nan for failures), trials
         and guarantee: what the theory says of the run. ``transect.report`` shows all of it.
     """
-    opt = _optimizer(bounds, max_evals, strategy, seed, n_init, suggest_time, maximize=False)
-    given = _seed_points(opt, x0, y0)
-    with _kept(opt, journal) as keep:
-        return _run(f, opt, max_evals, given, max_time, keep, callback, progress)
+    _check_callback(callback)
+    retries = whole_number("retries", retries, 0)
+    evaluator = _evaluator(f, workers, executor, eval_time)
+    limits = max_evals, n_init, suggest_time
+    with _optimizer(bounds, strategy, seed, limits, journal, maximize=False) as opt:
+        _seed_points(opt, x0, y0)
+        return _run(opt, evaluator, max_evals, max_time, retries, callback, progress)
 
 
 def maximize(
@@ -101,28 +123,35 @@ def maximize(
     n_init: int | None = None,
     max_time: float | None = None,
     suggest_time: float | None = None,
+    workers: int | None = None,
+    executor: Any = None,
+    eval_time: float | None = None,
+    retries: int = 1,
     journal: str | Path | None = None,
     callback: Callable[[OptimizeResult], Any] | None = None,
     progress: bool = True,
 ) -> OptimizeResult:
     """Maximise an expensive function of many variables; see :func:`minimize`."""
-    opt = _optimizer(bounds, max_evals, strategy, seed, n_init, suggest_time, maximize=True)
-    given = _seed_points(opt, x0, y0)
-    with _kept(opt, journal) as keep:
-        return _run(f, opt, max_evals, given, max_time, keep, callback, progress)
+    _check_callback(callback)
+    retries = whole_number("retries", retries, 0)
+    evaluator = _evaluator(f, workers, executor, eval_time)
+    limits = max_evals, n_init, suggest_time
+    with _optimizer(bounds, strategy, seed, limits, journal, maximize=True) as opt:
+        _seed_points(opt, x0, y0)
+        return _run(opt, evaluator, max_evals, max_time, retries, callback, progress)
 
 
 def _optimizer(
     bounds: Any,
-    max_evals: int,
     strategy: str | Strategy,
     seed: int | None,
-    n_init: int | None,
-    suggest_time: float | None,
+    limits: tuple[int, int | None, float | None],
+    journal: str | Path | None,
     *,
     maximize: bool,
 ) -> Optimizer:
-    max_evals = whole_number("max_evals", max_evals, 1)
+    evals, n_init, suggest_time = limits
+    max_evals = whole_number("max_evals", evals, 1)
     return Optimizer(
         bounds,
         strategy,
@@ -131,61 +160,105 @@ def _optimizer(
         maximize=maximize,
         suggest_time=suggest_time,
         max_evals=max_evals,
+        journal=journal,
     )
 
 
 def _run(
-    f: Objective,
     opt: Optimizer,
+    evaluator: Evaluator,
     max_evals: int,
-    given: int,
     max_time: float | None,
-    keep: Callable[[Trial], None],
+    retries: int,
     callback: Callable[[OptimizeResult], Any] | None,
     progress: bool,
 ) -> OptimizeResult:
-    """Ask, evaluate, tell, and keep each trial; ``given`` points were told before."""
-    if not callable(f):
-        raise TypeError(f"f must be a function of one vector, got {f!r}")
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback must be a function of one result, got {callback!r}")
+    """Ask, evaluate, tell; first what was in flight when the run was interrupted, if it was."""
     deadline = deadline_in(None if max_time is None else positive_number("max_time", max_time))
-    message = f"made all {max_evals} evaluations"
-    with _bar(max_evals, progress) as bar:
-        for _ in range(max_evals):
-            if late(deadline):
-                message = f"stopped after max_time = {max_time} s"
-                break
-            trial = opt.ask(left(deadline) if deadline else None)
-            keep(trial)
-            keep(_evaluate(f, opt, trial))
-            best = opt.best
-            if best is not None:
-                bar.set_postfix_str(f"best {best.value:.6g}", refresh=False)
-            bar.update()
-            if callback is not None:
-                try:
-                    callback(_result(opt, given, "running"))
-                except StopIteration:
-                    message = "stopped by the callback"
+    waiting, flying, lost = deque(opt.pending), set[int](), Counter[int]()
+    with closing(evaluator), _bar(max_evals, _made(opt) - len(waiting), progress) as bar:
+        try:
+            while True:
+                while len(flying) < evaluator.capacity and not late(deadline):
+                    if not waiting and _made(opt) >= max_evals:
+                        break
+                    limit = left(deadline) if deadline else None
+                    trial = waiting.popleft() if waiting else opt.ask(limit)
+                    evaluator.start(trial.id, trial.x.copy())
+                    flying.add(trial.id)
+                if not flying:
                     break
+                for id, outcome in evaluator.finished().items():
+                    flying.discard(id)
+                    if outcome.lost and lost[id] < retries:
+                        lost[id] += 1
+                        log.warning("evaluation %d is made again: %s", id, outcome.lost)
+                        waiting.append(opt.trials[id])
+                        continue
+                    _record(opt, opt.trials[id], outcome)
+                    if opt.best is not None:
+                        bar.set_postfix_str(f"best {opt.best.value:.6g}", refresh=False)
+                    bar.update()
+                    if callback is not None:
+                        callback(_result(opt, "running"))
+            message = f"made all {max_evals} evaluations"
+            if waiting or _made(opt) < max_evals:
+                message = f"stopped after max_time = {max_time} s"
+        except StopIteration:
+            message = "stopped by the callback"
+        except KeyboardInterrupt:
+            log.warning("%s", _after_interrupt(opt))
+            raise
     failed = sum(t.state == "failed" for t in opt.trials)
     if failed:
         log.warning("%d of %d evaluations failed", failed, len(opt.trials))
     log.info("%s", opt.guarantee)
-    return _result(opt, given, message)
+    return _result(opt, message)
 
 
-def _seed_points(opt: Optimizer, x0: Any, y0: Any) -> int:
-    """Queue x0, or tell it with its values y0; how many points were told."""
+def _evaluator(
+    f: Objective, workers: int | None, executor: Any, eval_time: float | None
+) -> Evaluator:
+    if not callable(f):
+        raise TypeError(f"f must be a function of one vector, got {f!r}")
+    count = None if workers is None else whole_number("workers", workers, 1)
+    limit = None if eval_time is None else positive_number("eval_time", eval_time)
+    if executor is not None:
+        return OnExecutor(f, executor, count, limit)
+    if limit is None and count in (None, 1):
+        return Here(f)
+    return Processes(f, count or 1, limit)
+
+
+def _after_interrupt(opt: Optimizer) -> str:
+    """What becomes of the evaluations of a run that is stopped."""
+    if opt.journal is None:
+        return "interrupted; with a journal, this run could be taken up again"
+    return f"interrupted; the same call takes this run up again, from {opt.journal}"
+
+
+def _check_callback(callback: Any) -> None:
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback must be a function of one result, got {callback!r}")
+
+
+def _made(opt: Optimizer) -> int:
+    """Evaluations that were asked for; not those made elsewhere."""
+    return sum(trial.info["source"] != "told" for trial in opt.trials)
+
+
+def _seed_points(opt: Optimizer, x0: Any, y0: Any) -> None:
+    """Queue x0, or tell it with its values y0; a run that is taken up again has them."""
     if x0 is None:
         if y0 is not None:
             raise ValueError("y0 needs x0: the points its values belong to")
-        return 0
+        return
     points = opt.box.check_points(x0, "x0")
+    if opt.resumed:
+        return
     if y0 is None:
         opt.suggest_first(points)
-        return 0
+        return
     values = [y0] if not np.iterable(y0) or isinstance(y0, str) else list(y0)
     if len(values) != len(points):
         raise ValueError(
@@ -194,45 +267,26 @@ def _seed_points(opt: Optimizer, x0: Any, y0: Any) -> int:
     numbers = [one_number("y0", value) for value in values]  # all of them before the first tell
     for point, number in zip(points, numbers, strict=True):
         opt.tell(point, number)
-    return len(points)
 
 
-@contextmanager
-def _kept(opt: Optimizer, journal: str | Path | None) -> Iterator[Callable[[Trial], None]]:
-    """A function that keeps trials in the journal, if there is to be one."""
-    if journal is None:
-        yield lambda trial: None
-        return
-    bounds = np.stack([opt.box.lower, opt.box.upper], axis=1)
-    with closing(Journal(journal, {**opt.settings, "bounds": bounds})) as kept:
-        for trial in opt.trials:
-            kept.write(trial)
-        yield kept.write
-
-
-def _evaluate(f: Objective, opt: Optimizer, trial: Trial) -> Trial:
-    """Evaluate one trial. What the objective raises is a failure; what we raise is not."""
-    try:
-        value = f(trial.x.copy())
-    except Exception as error:
-        log.warning("evaluation %d failed: %s: %s", trial.id, type(error).__name__, error)
-        return opt.fail(trial, f"{type(error).__name__}: {error}")
-    try:
-        one_number("the objective's value", value)
-    except TypeError as error:
-        # Before anything has worked this is a mistake in the objective, and hours of
-        # evaluations would not mend it; later, finished evaluations are worth more.
-        if opt.best is None:
-            raise
-        log.warning("evaluation %d failed: %s", trial.id, error)
-        return opt.fail(trial, str(error))
-    finished = opt.tell(trial, value)
+def _record(opt: Optimizer, trial: Trial, outcome: Outcome) -> None:
+    """Tell how an evaluation ended. Errors of the objective are failures; ours are not."""
+    error = outcome.error or outcome.lost
+    if error is None:
+        try:
+            one_number("the objective's value", outcome.value)
+        except TypeError as mistake:
+            # Before anything has worked this is a mistake in the objective, and hours of
+            # evaluations would not mend it; later, finished evaluations are worth more.
+            if opt.best is None:
+                raise
+            error = str(mistake)
+    finished = opt.tell(trial, outcome.value) if error is None else opt.fail(trial, error)
     if finished.state == "failed":
         log.warning("evaluation %d failed: %s", trial.id, finished.error)
-    return finished
 
 
-def _result(opt: Optimizer, given: int, message: str) -> OptimizeResult:
+def _result(opt: Optimizer, message: str) -> OptimizeResult:
     from scipy.optimize import OptimizeResult
 
     best, trials = opt.best, opt.trials
@@ -243,7 +297,7 @@ def _result(opt: Optimizer, given: int, message: str) -> OptimizeResult:
     result.update(
         x=None if best is None else best.x.copy(),
         fun=np.nan if best is None else best.value,
-        nfev=len(trials) - given,
+        nfev=_made(opt) - len(opt.pending),
         success=best is not None,
         message=message,
         x_iters=np.array([t.x for t in trials]).reshape(-1, opt.box.D),
@@ -255,8 +309,9 @@ def _result(opt: Optimizer, given: int, message: str) -> OptimizeResult:
     return result
 
 
-def _bar(total: int, progress: bool) -> Any:
+def _bar(total: int, made: int, progress: bool) -> Any:
     from tqdm import tqdm
 
     # None: only where somebody can see it, on a terminal
-    return tqdm(total=total, desc="transect", unit="eval", disable=None if progress else True)
+    disable = None if progress else True
+    return tqdm(total=total, initial=made, desc="transect", unit="eval", disable=disable)

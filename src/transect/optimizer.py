@@ -6,10 +6,12 @@ minimised; strategies see points in [-1, 1]^D and values to maximise.
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from dataclasses import MISSING, fields, is_dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,33 +22,19 @@ from ._clock import deadline_in
 from ._threads import quiet_blas
 from .box import Box
 from .certificate import of_run, of_strategy
+from .journal import Entry, Journal, Run
 from .pace import prepare
 from .strategies import Anchored, Guarantee, History, Proposal, Setting, Strategy, resolve
+from .trial import Ledger, Trial
 
 DEFAULT_STRATEGY = Anchored()
 ROOM = 1.3e8  # bytes set aside for points, at most, before there are any
 KEPT = 0.01  # seconds before a limit, at most, when a suggestion is to be ready
-COMPARED = 256  # coordinates at a time in which points are compared
-DUPLICATE = 1e-9  # points closer than this in every coordinate (box side 2) are the same
+OWN = ("initial", "strategy", "instead of a duplicate")  # sources of what a strategy made
+# What a run cannot change when it is taken up again.
+IDENTITY = ("strategy", "bounds", "maximize", "n_init", "suggest_evals")
 
-
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """One evaluation: asked for, then done or failed.
-
-    x is in the user's units, and read-only. info says how the point was found: always
-    "source" ("initial", "strategy", "given" for x0, "told" or, where a strategy repeats a
-    point, "instead of a duplicate") and "seconds"; of a search also its value, ucb or log_ei,
-    beta, subspaces and evaluations, in units of the maximised function (-f when minimising);
-    and what the strategy's own docstring names.
-    """
-
-    id: int
-    x: Host
-    info: Mapping[str, Any] = field(default_factory=dict)
-    value: float | None = None  # None while pending, and when failed
-    state: str = "pending"  # "pending", "done" or "failed"
-    error: str | None = None  # why it failed
+log = logging.getLogger("transect")
 
 
 class Optimizer:
@@ -60,11 +48,13 @@ class Optimizer:
     far as there is time for. suggest_evals: acquisition evaluations a
     suggestion may take, to compare strategies on equal terms (default: what each needs).
     max_evals: how many evaluations there will be, for strategies that divide them up.
-    device: a torch device to compute on.
+    device: a torch device to compute on. journal: a file in which all of the run is kept as it
+    comes; if there is one from before, the run goes on where it stopped, with the points that
+    were in flight as ``pending``, and without suggest_time as if it had not been interrupted.
 
     Several asks before a tell are fine: points in flight count as pending, and later
     suggestions keep away from them. Tells may come in any order. An optimizer is used from
-    one thread at a time.
+    one thread at a time. One with a journal is to be closed; ``with Optimizer(…) as opt`` does.
     """
 
     def __init__(
@@ -79,6 +69,7 @@ class Optimizer:
         suggest_evals: int | None = None,
         max_evals: int | None = None,
         device: Any | None = None,
+        journal: str | Path | None = None,
     ) -> None:
         self.box = Box.of(bounds)
         self.strategy = resolve(strategy)
@@ -90,100 +81,112 @@ class Optimizer:
             suggest_evals = whole_number("suggest_evals", suggest_evals, 100)
         if max_evals is not None:
             max_evals = whole_number("max_evals", max_evals, 1)
-        self.suggest_time = suggest_time
+        self.suggest_time, self.suggest_evals = suggest_time, suggest_evals
         self.seed, self.maximize, self.max_evals = seed, maximize, max_evals
-        self._sign = 1.0 if maximize else -1.0
         self._seed = _seed(seed)
-        self._state = self.strategy.start(
-            Setting(self.box.D, self._seed, device, max_evals, suggest_evals)
-        )
-        self._trials: list[Trial] = []
-        self._told: list[int] = []  # trial ids in the order of their tells
-        self._queue: list[Host] = []  # points to ask for first, in the user's units
+        self._journal = None if journal is None else Journal(journal)
+        kept = None if self._journal is None else self._journal.run
         # Memory that is not written to costs nothing; growing later would cost a copy of all.
         rows = max(16, min(max(max_evals or 0, 4096), int(ROOM / (8 * self.box.D))))
-        self._unit = _Rows(self.box.D, rows)  # all trials' points in [-1, 1], by id
-        self._told_unit = _Rows(self.box.D, rows)  # the told ones, in that order: never copied
+        rows += 0 if kept is None else len(kept.entries)
+        self._ledger = Ledger(self.box, 1.0 if maximize else -1.0, rows)
+        self._queue: list[Host] = []  # points to ask for first, in the user's units
+        try:
+            if kept is not None:
+                self._take_up(kept)
+            self._setting = Setting(self.box.D, self._seed, device, max_evals, suggest_evals)
+            self._state = self.strategy.start(self._setting)
+            self._to_replay = kept  # before the first ask: it may take a while, unlike reading
+            if self._journal is not None and kept is None:
+                self._journal.begin(self._kept_settings)
+        except BaseException:
+            self.close()
+            raise
 
     # --- the two calls ---------------------------------------------------------------
 
     def ask(self, within: float | None = None) -> Trial:
         """The next point to evaluate; ``within`` so many seconds, if sooner than suggest_time."""
+        self._replay()
         started = time.perf_counter()
         limits = [s for s in (within, self.suggest_time) if s is not None]
         deadline = deadline_in(_aim(min(limits, default=None)))
-        # Every ask has its own generator, so a run can be picked up at any trial.
-        rng = np.random.default_rng([self._seed, len(self._trials)])
         if self._queue:
-            return self._add(self._queue.pop(0), {"source": "given", "seconds": 0.0})
-        drawn = self.box.sample(rng, 1)[0]
-        history = self._history()
-        if len(self._trials) < self.n_init or not history.values:
-            proposal, source = self.strategy.initial(self._state, history, drawn), "initial"
-        else:
-            with quiet_blas():
-                proposal = self.strategy.suggest(self._state, history, rng, deadline)
-            source = "strategy"
-            known = {"told": len(history.y), "pending": len(history.pending)}
-            proposal = replace(proposal, info={**proposal.info, **known})
-            if self._is_duplicate(proposal.x):
-                proposal = self._instead_of(proposal, history, drawn)
-                source = "instead of a duplicate"
+            trial = self._add(self._queue[0], {"source": "given", "seconds": 0.0}, queued=True)
+            self._queue.pop(0)
+            return trial
+        memory = self._memory()
+        proposal, source = self._propose(len(self._ledger), self._ledger.history(), deadline)
         self._state = proposal.state
-        u, info = proposal.x, {"source": source, **proposal.info}
-        return self._add(
-            self.box.from_unit(u), {**info, "seconds": time.perf_counter() - started}, u
-        )
+        info = {"source": source, **proposal.info, "seconds": time.perf_counter() - started}
+        return self._add(self.box.from_unit(proposal.x), info, proposal.x, memory)
 
     def tell(self, trial: Trial | Any, value: Any) -> Trial:
         """Report the value of a trial, or of a point evaluated elsewhere.
 
         nan, an infinity or None mark a failed evaluation: it is recorded, the model keeps
-        away from it, and the run goes on. Returns the finished trial.
+        away from it, and the run goes on. Returns the finished trial, once it is in the
+        journal, if there is one.
         """
         number = one_number("value", value)
-        if isinstance(trial, Trial):
-            known = 0 <= trial.id < len(self._trials) and np.array_equal(
-                self._trials[trial.id].x, trial.x
-            )
-            if not known:
-                raise ValueError(f"trial {trial.id} is not one this optimizer asked for")
-            if self._trials[trial.id].state != "pending":
-                raise ValueError(f"trial {trial.id} was told already")
-        else:
-            x = self.box.check_points(trial, "x")
-            if len(x) != 1:
-                raise ValueError(f"x must be one point, got {len(x)}; tell them one by one")
-            trial = self._pending_at(x[0]) or self._add(x[0], {"source": "told", "seconds": 0.0})
         error = (
             None if math.isfinite(number) else f"the value is {None if value is None else number}"
         )
-        return self._finish(trial.id, number, error)
+        return self._finish(trial, number, error)
 
     def fail(self, trial: Trial, error: str) -> Trial:
         """Report that a trial's evaluation failed, and why."""
         if not isinstance(trial, Trial):
             raise TypeError(f"trial must be one that was asked for, got {trial!r:.100}")
-        self.tell(trial, None)
-        self._trials[trial.id] = replace(self._trials[trial.id], error=error)
-        return self._trials[trial.id]
+        readable = str(error).encode("utf-8", "replace").decode()
+        return self._finish(trial, math.nan, readable)
 
     def suggest_first(self, points: Any) -> None:
         """Points (D,) or (k, D), inside the bounds, to ask for before anything else."""
-        self._queue.extend(self.box.check_points(points, "points"))
+        points = list(self.box.check_points(points, "points"))
+        if self._journal is not None:
+            self._journal.queued(points)
+        self._queue.extend(points)
+
+    def close(self) -> None:
+        """Let others write to the journal. Nothing is lost without it."""
+        if self._journal is not None:
+            self._journal.close()
+            self._journal = None
+
+    def __enter__(self) -> Optimizer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     # --- what is known ---------------------------------------------------------------
 
     @property
     def trials(self) -> tuple[Trial, ...]:
         """All trials in the order they were asked for or told."""
-        return tuple(self._trials)
+        return tuple(self._ledger.trials)
+
+    @property
+    def journal(self) -> Path | None:
+        """The file that the run is kept in."""
+        return None if self._journal is None else self._journal.path
+
+    @property
+    def resumed(self) -> bool:
+        """Whether the run began earlier, and was taken up again from its journal."""
+        return self._journal is not None and self._journal.run is not None
+
+    @property
+    def pending(self) -> tuple[Trial, ...]:
+        """Those that were asked for and have not been told."""
+        return tuple(t for t in self._ledger.trials if t.state == "pending")
 
     @property
     def best(self) -> Trial | None:
         """The finished trial with the best value; None before there is one."""
-        done = [t for t in self._trials if t.value is not None]
-        return max(done, key=lambda t: self._sign * float(t.value or 0.0), default=None)
+        done = [t for t in self._ledger.trials if t.value is not None]
+        return max(done, key=lambda t: self._ledger.sign * float(t.value or 0.0), default=None)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -197,34 +200,34 @@ class Optimizer:
             "n_init": self.n_init,
             "max_evals": self.max_evals,
             "suggest_time": self.suggest_time,
+            "suggest_evals": self.suggest_evals,
             "guarantee": [general.statement, list(general.unmet)],
         }
 
     @property
     def guarantee(self) -> Guarantee:
         """What the theory says of this run, and which assumptions are not met."""
-        failures = sum(t.state == "failed" for t in self._trials)
+        trials = self._ledger.trials
+        failures = sum(t.state == "failed" for t in trials)
         general = of_strategy(self.strategy, self.box.D)
-        return of_run(general, [t.info for t in self._trials], failures)
+        return of_run(general, [t.info for t in trials], failures)
 
-    # --- inside ----------------------------------------------------------------------
+    # --- suggestions -----------------------------------------------------------------
 
-    def _pending_at(self, x: Host) -> Trial | None:
-        """The trial in flight at exactly this point, told by its point instead of itself."""
-        flying = (t for t in self._trials if t.state == "pending" and np.array_equal(t.x, x))
-        return next(flying, None)
-
-    def _history(self) -> History:
-        flying = [t.id for t in self._trials if t.state == "pending"]
-        told = [self._trials[i] for i in self._told]
-        y = np.array([math.nan if t.value is None else self._sign * t.value for t in told])
-        return History(
-            self._told_unit.data,
-            y,
-            self._unit.data[flying],
-            [t.info for t in told],
-            [self._trials[i].info for i in flying],
-        )
+    def _propose(self, id: int, history: History, deadline: float | None) -> tuple[Proposal, str]:
+        """The point of trial ``id``, and its source."""
+        # Every ask has its own generator, so a run can be picked up at any trial.
+        rng = np.random.default_rng([self._seed, id])
+        drawn = self.box.sample(rng, 1)[0]
+        if id < self.n_init or not history.values:
+            return self.strategy.initial(self._state, history, drawn), "initial"
+        with quiet_blas():
+            proposal = self.strategy.suggest(self._state, history, rng, deadline)
+        known = {"told": len(history.y), "pending": len(history.pending)}
+        proposal = replace(proposal, info={**proposal.info, **known})
+        if self._ledger.has(proposal.x, before=id):
+            return self._instead_of(proposal, history, drawn), "instead of a duplicate"
+        return proposal, "strategy"
 
     def _instead_of(self, duplicate: Proposal, history: History, drawn: Host) -> Proposal:
         """A random point, of the step that proposed a known one."""
@@ -233,62 +236,128 @@ class Optimizer:
         step = {key: duplicate.info[key] for key in kept if key in duplicate.info}
         return replace(fresh, info={**step, **fresh.info})
 
-    def _is_duplicate(self, u: Host) -> bool:
-        """Whether a trial is at u (D,), up to rounding, in every coordinate."""
-        # A few coordinates rule out nearly all trials, and the next few most of those that share
-        # many with u, without a look at the others.
-        rows = np.arange(len(self._unit.data))
-        parts = [np.arange(0, len(u), max(1, len(u) // 8))]
-        parts += np.array_split(np.arange(len(u)), -(-len(u) // COMPARED))
-        for part in parts:
-            gap = np.abs(self._unit.data[np.ix_(rows, part)] - u[part])
-            rows = rows[np.all(gap < DUPLICATE, axis=1)]
-        return len(rows) > 0
+    # --- records ---------------------------------------------------------------------
 
-    def _add(self, x: Host, info: Mapping[str, Any], u: Host | None = None) -> Trial:
-        for array in (x, *info.values()):  # what was evaluated stays what was evaluated
-            if isinstance(array, np.ndarray):
-                array.flags.writeable = False
-        trial = Trial(len(self._trials), x, info)
-        self._unit.append(self.box.to_unit(x) if u is None else u)
-        self._trials.append(trial)
+    def _add(
+        self,
+        x: Host,
+        info: Mapping[str, Any],
+        u: Host | None = None,
+        memory: Any | None = None,
+        *,
+        queued: bool = False,
+    ) -> Trial:
+        trial = self._ledger.add(x, info, u)
+        if self._journal is not None:
+            self._journal.asked(self._entry(trial), memory, queued=queued)
         return trial
 
-    def _finish(self, id: int, number: float, error: str | None) -> Trial:
-        done = error is None
-        self._trials[id] = replace(
-            self._trials[id],
-            value=number if done else None,
-            state="done" if done else "failed",
-            error=error,
-        )
-        self._told.append(id)
-        self._told_unit.append(self._unit.data[id])
-        return self._trials[id]
+    def _finish(self, trial: Trial | Any, number: float, error: str | None) -> Trial:
+        """Record the end of a trial, or of an evaluation made elsewhere."""
+        ledger = self._ledger
+        if isinstance(trial, Trial):
+            known = 0 <= trial.id < len(ledger) and np.array_equal(
+                ledger.trials[trial.id].x, trial.x
+            )
+            if not known:
+                raise ValueError(f"trial {trial.id} is not one this optimizer asked for")
+            if ledger.trials[trial.id].state != "pending":
+                raise ValueError(f"trial {trial.id} was told already")
+        else:
+            x = self.box.check_points(trial, "x")
+            if len(x) != 1:
+                raise ValueError(f"x must be one point, got {len(x)}; tell them one by one")
+            elsewhere = {"source": "told", "seconds": 0.0}
+            trial = ledger.pending_at(x[0]) or ledger.add(x[0], elsewhere)
+        new = trial.info["source"] == "told"
+        # -0.0 is 0.0: SQLite has no other.
+        finished = ledger.finish(trial.id, number + 0.0, error)
+        if self._journal is not None:
+            entry = self._entry(finished, len(ledger.told) - 1)
+            (self._journal.told_at_once if new else self._journal.told)(entry)
+        return finished
+
+    def _entry(self, trial: Trial, told: int | None = None) -> Entry:
+        """The trial for the journal."""
+        # Whichever was there first: the other one follows from it, and not the other way round.
+        u = self._ledger.unit(trial.id) if trial.info["source"] in OWN else None
+        return Entry(trial, u, self._ledger.known[trial.id], told)
+
+    # --- a run that is taken up again ------------------------------------------------
+
+    @property
+    def _kept_settings(self) -> dict[str, Any]:
+        """What a journal begins with."""
+        bounds = np.stack([self.box.lower, self.box.upper], axis=1)
+        return {**self.settings, "bounds": bounds.tolist(), "key": self._seed}
+
+    def _take_up(self, run: Run) -> None:
+        """Have the trials of a journal, if it is of a run like this one."""
+        mine, theirs = self._kept_settings, run.settings
+        names = IDENTITY if self.seed is None else (*IDENTITY, "seed")
+        other = [name for name in names if mine[name] != theirs[name]]
+        if other:
+            what = "; ".join(f"{n} {theirs[n]!r:.200}, not {mine[n]!r:.200}" for n in other)
+            raise ValueError(
+                f"{self.journal} is of another run: {what}. Choose another name for this one"
+            )
+        self.seed, self._seed = theirs["seed"], int(theirs["key"])
+        order: dict[int, int] = {}  # ids by their place in the order of the tells
+        for entry in run.entries:
+            if entry.told is not None:
+                order[entry.told] = entry.trial.id
+        told = 0
+        for entry in run.entries:
+            while told < entry.known:
+                self._finish_again(run, order[told])
+                told += 1
+            self._ledger.add(entry.trial.x, entry.trial.info, entry.u)
+        for place in range(told, len(order)):
+            self._finish_again(run, order[place])
+        self._queue = list(run.queue)
+
+    def _finish_again(self, run: Run, id: int) -> None:
+        trial = run.entries[id].trial
+        self._ledger.finish(id, math.nan if trial.value is None else trial.value, trial.error)
+
+    def _memory(self) -> Any | None:
+        """What the strategy can be made to know again."""
+        if self._journal is None or not hasattr(self.strategy, "remember"):
+            return None
+        return self.strategy.remember(self._state)
+
+    def _replay(self) -> None:
+        """Bring the strategy to where it was: make suggestions again, from the last memory on.
+
+        Each is compared with the one in the journal: where they differ, on another machine for
+        one, the run goes on from there all the same.
+        """
+        run, self._to_replay = self._to_replay, None
+        if run is None:
+            return
+        timed = self.suggest_time is not None or run.settings["suggest_time"] is not None
+        first = 0
+        recall = getattr(self.strategy, "recall", None)
+        if run.memory is not None and recall and (timed or getattr(self.strategy, "exact", True)):
+            first, memory = run.memory
+            self._state = recall(self._setting, memory, self._ledger.history(first))
+        same = True
+        for entry in run.entries[first:]:
+            id = entry.trial.id
+            if entry.trial.info["source"] in OWN:
+                proposal, _ = self._propose(id, self._ledger.history(id), None)
+                self._state = proposal.state
+                same = same and np.array_equal(proposal.x, self._ledger.unit(id))
+        if not (same or timed):
+            log.warning(
+                "this machine, or this version, rounds otherwise than what wrote the journal: "
+                "the run goes on, but not bit for bit as it would have"
+            )
 
 
 def _aim(limit: float | None) -> float | None:
     """Seconds to plan with: a little is kept for what is under way when they are over."""
     return None if limit is None else limit - min(0.1 * limit, KEPT)
-
-
-class _Rows:
-    """Rows (k, D) that grow by one at a time, without copying all of them each time."""
-
-    def __init__(self, columns: int, rows: int) -> None:
-        """``rows``: how many are expected."""
-        self._data = np.empty((rows, columns))
-        self._count = 0
-
-    @property
-    def data(self) -> Host:
-        return self._data[: self._count]
-
-    def append(self, row: Host) -> None:
-        if self._count == len(self._data):
-            self._data = np.concatenate([self._data, np.empty_like(self._data)])
-        self._data[self._count] = row
-        self._count += 1
 
 
 def _in_short(strategy: Any) -> str:

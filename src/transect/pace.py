@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from ._array import Host
 from ._clock import late, left
 from ._threads import quiet_blas
-from .fit import Model, Refit, Rows, Surrogate, load
+from .fit import Refit, Surrogate, load
+from .model import Model, Rows
 
 SHARE = 0.5  # of the time left, what the model may take; the search has the rest
 FIRST = 48  # observations that a model begins with, however short the time

@@ -10,8 +10,8 @@ import numpy as np
 
 from .certificate import of_run
 from .journal import read
-from .optimizer import Trial
 from .strategies import Guarantee
+from .trial import Trial
 
 SHOWN = 12  # suggestions in the table, unless all are asked for
 

@@ -26,8 +26,9 @@ from ..anchors import (
     step_size,
 )
 from ..engine import search_slices
-from ..fit import Model, Surrogate, load
+from ..fit import Surrogate, load
 from ..gp import GaussianProcess
+from ..model import Memory, Model, recall, remember
 from ..probes import random_probes
 from ..screen import Screen
 from ..subspace import Slices
@@ -101,6 +102,13 @@ class Anchored:
         load()
         slices = Slices(setting.D, free_coordinates(None, setting.D), setting.seed)
         return _State(setting, slices)
+
+    def remember(self, state: _State) -> Memory:
+        return {"t": state.t, "model": remember(state.model)}
+
+    def recall(self, setting: Setting, memory: Memory, history: History) -> _State:
+        model = recall(memory["model"], history.X, setting.device)
+        return replace(self.start(setting), t=memory["t"], model=model)
 
     def guarantee(self, D: int) -> Guarantee:
         return insured(self.surrogate, self.insurance, self.delta)

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from .._array import Host
 from .._checks import positive_number, whole_number
-from ..fit import Model, Surrogate
+from ..fit import Surrogate
+from ..model import Model
 from .guarantee import no_guarantee
 from .inner import Confidence, check_acquisition, step
 from .protocol import (

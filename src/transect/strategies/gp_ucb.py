@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from .._checks import positive_number
-from ..fit import Model, Surrogate
+from ..fit import Surrogate
+from ..model import Memory, Model, recall, remember
 from .guarantee import Guarantee, srinivas
 from .inner import Confidence, check_acquisition, step
 from .protocol import Belief, Beta, History, Proposal, Setting, as_drawn, check_model
@@ -51,6 +52,13 @@ class GPUCB:
 
     def start(self, setting: Setting) -> _State:
         return _State(setting, 0, None)
+
+    def remember(self, state: _State) -> Memory:
+        return {"t": state.t, "model": remember(state.model)}
+
+    def recall(self, setting: Setting, memory: Memory, history: History) -> _State:
+        model = recall(memory["model"], history.X, setting.device)
+        return replace(self.start(setting), t=memory["t"], model=model)
 
     def guarantee(self, D: int) -> Guarantee:
         published = self.beta_scale == 1.0 and self.acquisition == "ucb"

@@ -15,8 +15,9 @@ from ..acquisition import UCB
 from ..ascent import ascend
 from ..climb import Meter
 from ..engine import search_subspace
-from ..fit import Model, Surrogate
+from ..fit import Surrogate
 from ..gp import GaussianProcess
+from ..model import Model
 from ..subspace import Subspace
 from ..theory import ms_ucb_beta
 from ..view import View

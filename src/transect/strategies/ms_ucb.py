@@ -10,7 +10,8 @@ import numpy as np
 from .._checks import positive_number, whole_number
 from ..acquisition import UCB
 from ..engine import search_slices, search_subspace
-from ..fit import Model, Surrogate, load
+from ..fit import Surrogate, load
+from ..model import Memory, Model, recall, remember
 from ..screen import Screen
 from ..subspace import Slices, Subspace
 from ..theory import corrected_beta, gp_ucb_beta, ms_ucb_beta, slice_count
@@ -58,6 +59,7 @@ class MSUCB:
     """
 
     name: ClassVar[str] = "ms-ucb"
+    exact: ClassVar[bool] = False  # what the screen knows of the slices is not remembered
     initial = as_drawn
 
     d: int | None = None
@@ -136,6 +138,13 @@ class MSUCB:
             "observations": belief.model.gp.n,
         }
         return Proposal(found.x, info, replace(state, t=t, model=belief.model))
+
+    def remember(self, state: _State) -> Memory:
+        return {"t": state.t, "model": remember(state.model)}
+
+    def recall(self, setting: Setting, memory: Memory, history: History) -> _State:
+        model = recall(memory["model"], history.X, setting.device)
+        return replace(self.start(setting), t=memory["t"], model=model)
 
     def guarantee(self, D: int) -> Guarantee:
         if free_coordinates(self.d, D) == D:

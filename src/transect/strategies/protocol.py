@@ -18,8 +18,9 @@ import numpy as np
 
 from .._array import Host, to_device
 from .._checks import is_real, positive_number
-from ..fit import Model, Surrogate
+from ..fit import Surrogate
 from ..gp import GaussianProcess
+from ..model import Model
 from ..pace import advance_within
 from ..theory import practical_scale
 
@@ -104,7 +105,11 @@ class Proposal:
 class Strategy(Protocol):
     """One algorithm: frozen, with everything it remembers in the state it is handed.
 
-    It may also have ``guarantee(D)``: what the theory says of its runs in D dimensions.
+    It may also have ``guarantee(D)``: what the theory says of its runs in D dimensions. And
+    ``remember(state)``, what a state is made of besides the history, with ``recall(setting,
+    memory, history)``, which makes it again: then a run that was interrupted goes on at once.
+    Without, all its suggestions are made again, and so they are where ``exact`` is False: what
+    comes after a recalled state is as good as it would have been, but not the same.
     """
 
     name: ClassVar[str]

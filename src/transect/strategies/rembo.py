@@ -11,7 +11,8 @@ import numpy as np
 from .._array import Host
 from .._checks import whole_number
 from ..embedding import Clipped, Psi
-from ..fit import Model, Surrogate
+from ..fit import Surrogate
+from ..model import Model
 from ..view import Warp
 from .guarantee import no_guarantee
 from .inner import ENOUGH, Confidence, check_acquisition, step

@@ -1,0 +1,271 @@
+"""Where the objective is evaluated: here, in processes of our own, or on somebody's executor.
+
+All are used alike: ``start`` evaluations, at most ``capacity`` at a time, and take those that
+have come to their end from ``finished``. What goes wrong in one of them is its own affair.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import random
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, wait
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.connection import wait as wait_for
+from typing import Any, Protocol
+
+import numpy as np
+
+from ._array import Host
+
+Objective = Callable[[Any], Any]
+KILLED = ("KilledWorker",)  # Dask's name for what others call a broken executor
+POLL = 0.05  # seconds between two looks at futures that cannot be waited for
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How an evaluation ended: with a value, an error, or with the worker's end."""
+
+    value: Any = None
+    error: str | None = None  # what the objective raised
+    lost: str | None = None  # what became of the worker, which says nothing about the point
+    late: bool = False
+
+
+class Evaluator(Protocol):
+    """Evaluates points, several at a time."""
+
+    capacity: int
+
+    def start(self, id: int, x: Host) -> None:
+        """Begin with the evaluation of x (D,)."""
+        ...
+
+    def finished(self) -> Mapping[int, Outcome]:
+        """By their ids, evaluations that ended; waits for one, at least."""
+        ...
+
+    def close(self) -> None:
+        """Stop what is under way."""
+        ...
+
+
+def outcome_of(f: Objective, x: Host) -> Outcome:
+    """Evaluate here and now. An interrupt is none of the objective's errors."""
+    try:
+        return Outcome(f(x))
+    except Exception as error:
+        return Outcome(error=f"{type(error).__name__}: {error}")
+
+
+class Here:
+    """One after the other, in this very thread."""
+
+    capacity = 1
+
+    def __init__(self, f: Objective) -> None:
+        self.f, self._next = f, deque[tuple[int, Host]]()
+
+    def start(self, id: int, x: Host) -> None:
+        self._next.append((id, x))
+
+    def finished(self) -> Mapping[int, Outcome]:
+        id, x = self._next.popleft()
+        return {id: outcome_of(self.f, x)}
+
+    def close(self) -> None:
+        self._next.clear()
+
+
+@dataclass
+class _Worker:
+    process: Any
+    pipe: Connection
+    id: int | None = None  # of what it evaluates
+    until: float = float("inf")
+
+
+class Processes:
+    """Processes of our own: the end of one costs what it was at, and another takes its place."""
+
+    def __init__(self, f: Objective, count: int, limit: float | None = None) -> None:
+        """``limit``: seconds an evaluation may take."""
+        self.f, self.capacity, self.limit = f, count, limit
+        self._context = multiprocessing.get_context()
+        self._forks = self._context.get_start_method() == "fork"
+        if not self._forks:
+            _must_pickle(f)
+        self._workers: list[_Worker] = []
+        for _ in range(count):
+            self._workers.append(self._hire())
+
+    def _hire(self) -> _Worker:
+        ours, theirs = self._context.Pipe()
+        # A copy of this process has our ends of all pipes, and would never see them closed.
+        inherited = [ours, *(worker.pipe for worker in self._workers)] if self._forks else []
+        arguments = (self.f, theirs, inherited)
+        process = self._context.Process(target=_work, args=arguments, daemon=True)
+        process.start()
+        theirs.close()
+        return _Worker(process, ours)
+
+    def start(self, id: int, x: Host) -> None:
+        at = next(i for i, worker in enumerate(self._workers) if worker.id is None)
+        worker = self._workers[at]
+        try:
+            worker.pipe.send(x)
+        except OSError:  # it died while it had nothing to do
+            _dismiss(worker)
+            self._workers[at] = worker = self._hire()
+            worker.pipe.send(x)
+        worker.id = id
+        worker.until = time.monotonic() + self.limit if self.limit else float("inf")
+
+    def finished(self) -> Mapping[int, Outcome]:
+        found: dict[int, Outcome] = {}
+        while not found:
+            busy = [worker for worker in self._workers if worker.id is not None]
+            soonest = min(worker.until for worker in busy) - time.monotonic()
+            timeout = None if soonest == float("inf") else max(0.0, soonest)
+            wait_for([worker.pipe for worker in busy], timeout)
+            for worker in busy:
+                outcome = self._outcome(worker)
+                if outcome is not None and worker.id is not None:
+                    found[worker.id] = outcome
+                    worker.id = None
+                    if outcome.lost or outcome.late:
+                        _dismiss(worker)
+                        self._workers[self._workers.index(worker)] = self._hire()
+        return found
+
+    def _outcome(self, worker: _Worker) -> Outcome | None:
+        """None, if it is still at work."""
+        if worker.pipe.poll():
+            try:
+                outcome: Outcome = worker.pipe.recv()
+                return outcome
+            except (EOFError, OSError):
+                worker.process.join(1.0)
+                return Outcome(lost=f"its process ended, exit code {worker.process.exitcode}")
+        if time.monotonic() >= worker.until:
+            return Outcome(error=f"took longer than {self.limit:g} s", late=True)
+        return None
+
+    def close(self) -> None:
+        for worker in self._workers:
+            _dismiss(worker)
+        self._workers = []
+
+
+class OnExecutor:
+    """Futures of an executor: of concurrent.futures, Dask, mpi4py or loky."""
+
+    def __init__(
+        self, f: Objective, executor: Any, count: int | None, limit: float | None = None
+    ) -> None:
+        if not callable(getattr(executor, "submit", None)):
+            raise TypeError(f"executor must have submit(f, x), got {executor!r:.100}")
+        self.f, self.executor, self.limit = f, executor, limit
+        self.capacity = count or _size_of(executor)
+        self._flying: dict[Any, tuple[int, float]] = {}  # future: id, until
+
+    def start(self, id: int, x: Host) -> None:
+        until = time.monotonic() + self.limit if self.limit else float("inf")
+        try:
+            future = self.executor.submit(self.f, x)
+        except BrokenExecutor as error:
+            raise RuntimeError(
+                f"the executor takes no more evaluations, since one of its workers died: {error}"
+            ) from error
+        self._flying[future] = id, until
+
+    def finished(self) -> Mapping[int, Outcome]:
+        found: dict[int, Outcome] = {}
+        while not found:
+            soonest = min(until for _, until in self._flying.values()) - time.monotonic()
+            _wait(list(self._flying), None if soonest == float("inf") else max(0.0, soonest))
+            for future, (id, until) in list(self._flying.items()):
+                if future.done():
+                    found[id] = _outcome_of_future(future)
+                elif time.monotonic() >= until:
+                    future.cancel()  # if it runs, it runs on: an executor cannot be told to stop it
+                    found[id] = Outcome(error=f"took longer than {self.limit:g} s", late=True)
+                if id in found:
+                    del self._flying[future]
+        return found
+
+    def close(self) -> None:
+        for future in self._flying:
+            future.cancel()
+        self._flying = {}
+
+
+def _work(f: Objective, pipe: Connection, inherited: Sequence[Connection]) -> None:
+    """What a process of our own does: evaluate what comes, until nothing comes any more."""
+    for end in inherited:
+        end.close()
+    random.seed()  # copies of one process would all draw the same numbers
+    np.random.seed()  # noqa: NPY002 - the objective may use it
+    try:
+        while True:
+            outcome = outcome_of(f, pipe.recv())
+            try:
+                pipe.send(outcome)
+            except (pickle.PicklingError, TypeError, AttributeError) as error:
+                pipe.send(Outcome(error=f"the value cannot be sent back: {error}"))
+    except (EOFError, OSError, KeyboardInterrupt):
+        pass  # the run is over
+
+
+def _dismiss(worker: _Worker) -> None:
+    worker.pipe.close()
+    worker.process.terminate()
+    worker.process.join(1.0)
+    if worker.process.exitcode is None:
+        worker.process.kill()
+        worker.process.join()
+
+
+def _must_pickle(f: Objective) -> None:
+    try:
+        pickle.dumps(f)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise TypeError(
+            f"the objective cannot be sent to other processes: {error}; define it with def at the "
+            "top of a module, or use an executor that can send it (loky, Dask)"
+        ) from None
+
+
+def _size_of(executor: Any) -> int:
+    """How many evaluations an executor runs at a time."""
+    count = getattr(executor, "_max_workers", None)
+    client = getattr(executor, "_client", None)  # Dask's
+    if count is None and client is not None:
+        count = sum(client.ncores().values())
+    if not count:
+        raise ValueError("say with workers= how many evaluations the executor can run at a time")
+    return int(count)
+
+
+def _wait(futures: list[Any], timeout: float | None) -> None:
+    """Until one of the futures is done, or for so many seconds."""
+    try:
+        wait(futures, timeout, FIRST_COMPLETED)
+    except AttributeError:  # not of the kind that the standard library can wait for
+        until = float("inf") if timeout is None else time.monotonic() + timeout
+        while time.monotonic() < until and not any(future.done() for future in futures):
+            time.sleep(POLL)
+
+
+def _outcome_of_future(future: Any) -> Outcome:
+    try:
+        return Outcome(future.result())
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        gone = isinstance(error, BrokenExecutor | CancelledError) or type(error).__name__ in KILLED
+        return Outcome(lost=what) if gone else Outcome(error=what)

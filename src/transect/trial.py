@@ -1,0 +1,136 @@
+"""One evaluation of the objective, and all of a run in their order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ._array import Host
+from .box import Box
+from .strategies import History
+
+COMPARED = 256  # coordinates at a time in which points are compared
+DUPLICATE = 1e-9  # points closer than this in every coordinate (box side 2) are the same
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One evaluation: asked for, then done or failed.
+
+    x is in the user's units, and read-only. info says how the point was found: always
+    "source" ("initial", "strategy", "given" for x0, "told" or, where a strategy repeats a
+    point, "instead of a duplicate") and "seconds"; of a search also its value, ucb or log_ei,
+    beta, subspaces and evaluations, in units of the maximised function (-f when minimising);
+    and what the strategy's own docstring names.
+    """
+
+    id: int
+    x: Host
+    info: Mapping[str, Any] = field(default_factory=dict)
+    value: float | None = None  # None while pending, and when failed
+    state: str = "pending"  # "pending", "done" or "failed"
+    error: str | None = None  # why it failed
+
+
+class Ledger:
+    """The trials of a run: in the order they were asked for, and in the order they were told."""
+
+    def __init__(self, box: Box, sign: float, rows: int) -> None:
+        """``sign`` turns values into those to be maximised; ``rows``: trials to expect."""
+        self.box, self.sign = box, sign
+        self.trials: list[Trial] = []
+        self.told: list[int] = []  # ids in the order of the tells
+        self.known: list[int] = []  # how many had been told when each was asked for
+        self._unit = _Rows(box.D, rows)  # all points in [-1, 1], by id
+        self._told_unit = _Rows(box.D, rows)  # the told ones, in that order: never copied
+
+    def __len__(self) -> int:
+        return len(self.trials)
+
+    def unit(self, id: int) -> Host:
+        """The point (D,) in [-1, 1]."""
+        u: Host = self._unit.data[id]
+        return u
+
+    def add(self, x: Host, info: Mapping[str, Any], u: Host | None = None) -> Trial:
+        """A new trial at x (D,), which is u in [-1, 1]."""
+        for array in (x, *info.values()):  # what was evaluated stays what was evaluated
+            if isinstance(array, np.ndarray):
+                array.flags.writeable = False
+        trial = Trial(len(self.trials), x, info)
+        self._unit.append(self.box.to_unit(x) if u is None else u)
+        self.trials.append(trial)
+        self.known.append(len(self.told))
+        return trial
+
+    def finish(self, id: int, value: float, error: str | None) -> Trial:
+        """The trial is done; failed, if there is an ``error``."""
+        done = error is None
+        self.trials[id] = replace(
+            self.trials[id],
+            value=value if done else None,
+            state="done" if done else "failed",
+            error=error,
+        )
+        self.told.append(id)
+        self._told_unit.append(self._unit.data[id])
+        return self.trials[id]
+
+    def history(self, id: int | None = None) -> History:
+        """What is known now; or what was known when trial ``id`` was asked for."""
+        asked = len(self.trials) if id is None else id
+        told = self.told if id is None else self.told[: self.known[id]]
+        finished = set(told)
+        flying = [i for i in range(asked) if i not in finished]
+        trials = [self.trials[i] for i in told]
+        y = np.array([math.nan if t.value is None else self.sign * t.value for t in trials])
+        return History(
+            self._told_unit.data[: len(told)],
+            y,
+            self._unit.data[flying],
+            [t.info for t in trials],
+            [self.trials[i].info for i in flying],
+        )
+
+    def pending_at(self, x: Host) -> Trial | None:
+        """The trial in flight at exactly this point, told by its point instead of itself."""
+        flying = (t for t in self.trials if t.state == "pending" and np.array_equal(t.x, x))
+        return next(flying, None)
+
+    def has(self, u: Host, before: int | None = None) -> bool:
+        """Whether a trial is at u (D,), up to rounding, in every coordinate.
+
+        ``before``: only those asked for before this one.
+        """
+        # A few coordinates rule out nearly all trials, and the next few most of those that share
+        # many with u, without a look at the others.
+        rows = np.arange(len(self.trials) if before is None else before)
+        parts = [np.arange(0, len(u), max(1, len(u) // 8))]
+        parts += np.array_split(np.arange(len(u)), -(-len(u) // COMPARED))
+        for part in parts:
+            gap = np.abs(self._unit.data[np.ix_(rows, part)] - u[part])
+            rows = rows[np.all(gap < DUPLICATE, axis=1)]
+        return len(rows) > 0
+
+
+class _Rows:
+    """Rows (k, D) that grow by one at a time, without copying all of them each time."""
+
+    def __init__(self, columns: int, rows: int) -> None:
+        """``rows``: how many are expected."""
+        self._data = np.empty((rows, columns))
+        self._count = 0
+
+    @property
+    def data(self) -> Host:
+        return self._data[: self._count]
+
+    def append(self, row: Host) -> None:
+        if self._count == len(self._data):
+            self._data = np.concatenate([self._data, np.empty_like(self._data)])
+        self._data[self._count] = row
+        self._count += 1

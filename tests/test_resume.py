@@ -1,0 +1,303 @@
+"""A run that was interrupted goes on as if it had not been."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from transect import (
+    GPUCB,
+    MSUCB,
+    REMBO,
+    SRE,
+    Anchored,
+    DropoutUCB,
+    HeSBO,
+    LineBO,
+    Optimizer,
+    RandomSearch,
+    Surrogate,
+    minimize,
+)
+from transect.journal import read
+from transect.strategies import Strategy
+
+BOX = [(-2.0, 3.0)] * 7
+EVALS, N_INIT = 72, 8  # more than a model is refitted for at every step
+
+EVERY: list[Strategy] = [
+    Anchored(),
+    Anchored(insurance=0.3),
+    GPUCB(beta="practical"),
+    GPUCB(acquisition="log-ei", surrogate=Surrogate("rbf", True, "dimension-scaled")),
+    MSUCB(d=3, alpha=1),
+    DropoutUCB(d=3),
+    LineBO(),
+    SRE(d=3, m=2),
+    REMBO(d=3, k=2),
+    HeSBO(d=3),
+    RandomSearch(),
+]
+every_strategy = pytest.mark.parametrize("strategy", EVERY, ids=lambda s: repr(s)[:24])
+
+
+class Killed(BaseException):
+    """Nobody catches it."""
+
+
+class Objective:
+    """A bowl with a hole, where it fails; ``Killed`` at the calls named."""
+
+    def __init__(self, killed_at: tuple[int, ...] = ()) -> None:
+        self.killed_at, self.points = killed_at, []  # type: ignore[var-annotated]
+
+    def __call__(self, x: Any) -> float:
+        self.points.append(x.copy())
+        if len(self.points) in self.killed_at:
+            raise Killed
+        if x[0] > 2.5:
+            raise RuntimeError("a hole")
+        return float(np.sum(np.square(x - 0.3)) + np.sin(9.0 * x[1]))
+
+
+def run(path: Path | None, strategy: Strategy, f: Any, evals: int = EVALS, **options: Any) -> Any:
+    options = {"seed": 3, "n_init": N_INIT, "progress": False, **options}
+    return minimize(f, BOX, evals, strategy, journal=path, **options)
+
+
+def same(one: Any, other: Any) -> None:
+    np.testing.assert_array_equal(one.x_iters, other.x_iters)
+    np.testing.assert_array_equal(one.func_vals, other.func_vals)
+    for a, b in zip(one.trials, other.trials, strict=True):
+        assert (a.id, a.state, a.value, a.error) == (b.id, b.state, b.value, b.error)
+        assert a.info.keys() == b.info.keys()
+        for key in a.info.keys() - {"seconds"}:
+            np.testing.assert_array_equal(a.info[key], b.info[key])
+
+
+@every_strategy
+def test_a_run_killed_now_and_then_is_the_run_that_was_not(
+    strategy: Strategy, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    whole = run(tmp_path / "whole.db", strategy, Objective())
+    f = Objective(killed_at=(1, 5, 9, 10, 23, 58, 66, 77))
+    for _ in f.killed_at:
+        with pytest.raises(Killed):
+            run(tmp_path / "run.db", strategy, f)
+    again = run(tmp_path / "run.db", strategy, f)
+    same(again, whole)
+    assert len(f.points) == EVALS + len(f.killed_at), "only what was in flight is evaluated again"
+    assert "bit for bit" not in caplog.text
+
+
+@every_strategy
+def test_a_journal_changes_nothing(strategy: Strategy, tmp_path: Path) -> None:
+    same(run(tmp_path / "run.db", strategy, Objective(), 30), run(None, strategy, Objective(), 30))
+
+
+@every_strategy
+def test_points_in_flight_and_told_in_any_order(strategy: Strategy, tmp_path: Path) -> None:
+    """Three points in flight, values in a random order, the optimizer replaced at random."""
+
+    def points(path: Path, replaced: float) -> list[Any]:
+        options: dict[str, Any] = {"seed": 1, "n_init": 6, "max_evals": 40, "journal": path}
+        rng, coins = np.random.default_rng(0), np.random.default_rng(1)
+        f, opt = Objective(), Optimizer(BOX, strategy, **options)
+        for _ in range(36):
+            while len(opt.pending) < 3:
+                opt.ask()
+            if coins.random() < replaced:
+                opt.close()
+                opt = Optimizer(BOX, strategy, **options)
+                assert opt.resumed
+            trial = opt.pending[rng.integers(3)]
+            try:
+                opt.tell(trial, f(trial.x))
+            except RuntimeError as error:
+                opt.fail(trial, str(error))
+        opt.close()
+        return [trial.x for trial in opt.trials]
+
+    often = points(tmp_path / "often.db", 0.2)
+    np.testing.assert_array_equal(often, points(tmp_path / "never.db", 0.0))
+
+
+def test_points_to_begin_with_are_not_begun_with_again(tmp_path: Path) -> None:
+    given = np.linspace(-1.0, 1.0, 21).reshape(3, 7)
+    f = Objective(killed_at=(2,))
+    with pytest.raises(Killed):
+        run(tmp_path / "run.db", Anchored(), f, 12, x0=given)
+    again = run(tmp_path / "run.db", Anchored(), f, 12, x0=given)
+    same(again, run(None, Anchored(), Objective(), 12, x0=given))
+    told = run(tmp_path / "told.db", Anchored(), Objective(), 4, x0=given, y0=[3.0, 2.0, 1.0])
+    more = run(tmp_path / "told.db", Anchored(), Objective(), 9, x0=given, y0=[3.0, 2.0, 1.0])
+    assert (told.nfev, more.nfev, len(more.trials)) == (4, 9, 12)
+
+
+def test_a_finished_run_is_finished_and_can_be_made_longer(tmp_path: Path) -> None:
+    f = Objective()
+    first = run(tmp_path / "run.db", GPUCB(), f, 12)
+    same(run(tmp_path / "run.db", GPUCB(), f, 12), first)
+    assert len(f.points) == 12
+    longer = run(tmp_path / "run.db", GPUCB(), f, 15)
+    np.testing.assert_array_equal(longer.x_iters[:12], first.x_iters)
+    assert (longer.nfev, len(f.points)) == (15, 15)
+
+
+def test_a_seed_that_was_not_given_is_kept(tmp_path: Path) -> None:
+    f = Objective(killed_at=(14,))
+    with pytest.raises(Killed):
+        run(tmp_path / "run.db", GPUCB(), f, 20, seed=None)
+    again = run(tmp_path / "run.db", GPUCB(), f, 20, seed=None)
+    drawn = [t.x for t in again.trials]
+    assert len({x.tobytes() for x in drawn}) == 20, "no point is asked for twice"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"seed": 4}, "seed 3, not 4"),
+        ({"n_init": 9}, "n_init 8, not 9"),
+        ({"strategy": GPUCB(beta=2.0)}, r"strategy 'GPUCB\(\)', not 'GPUCB\(beta=2.0\)'"),
+    ],
+)
+def test_the_journal_of_another_run(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    path = tmp_path / "run.db"
+    run(path, GPUCB(), Objective(), 9)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=said):
+        run(path, **{"strategy": GPUCB(), "f": Objective(), **change})
+    with pytest.raises(ValueError, match="bounds"):
+        minimize(Objective(), [(-2.0, 2.0)] * 7, 9, GPUCB(), n_init=8, journal=path)
+    assert path.read_bytes() == before
+
+
+def test_with_a_time_limit_a_run_goes_on_from_what_is_remembered(tmp_path: Path) -> None:
+    for strategy in (Anchored(), MSUCB(d=3, alpha=1)):
+        path = tmp_path / f"{strategy.name}.db"
+        f = Objective(killed_at=(30,))
+        with pytest.raises(Killed):
+            run(path, strategy, f, suggest_time=0.05)
+        again = run(path, strategy, f, suggest_time=0.05)
+        steps = [t.info["t"] for t in again.trials if "t" in t.info]
+        assert steps == list(range(1, EVALS - N_INIT + 1))
+
+
+def test_where_the_machine_rounds_otherwise_a_run_goes_on_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "run.db"
+    f = Objective(killed_at=(20,))
+    with pytest.raises(Killed):
+        run(path, Anchored(), f)
+    monkeypatch.setattr("transect.anchors.SHORT", 9)  # another version
+    again = run(path, Anchored(), f)
+    assert again.nfev == EVALS
+    assert caplog.text.count("not bit for bit") == 1
+
+
+def _hold(path: str, ready: Any, done: Any) -> None:
+    with Optimizer(BOX, "random", journal=path):
+        ready.set()
+        done.wait(60)
+
+
+def test_a_journal_has_one_writer(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    context = multiprocessing.get_context("spawn")
+    ready, done = context.Event(), context.Event()
+    other = context.Process(target=_hold, args=(str(path), ready, done))
+    other.start()
+    try:
+        assert ready.wait(60)
+        with pytest.raises(OSError, match=rf"run\.db is in use by process {other.pid} on "):
+            Optimizer(BOX, "random", journal=path)
+        assert read(path).trials == ()  # reading is for all
+    finally:
+        done.set()
+        other.join(60)
+    Optimizer(BOX, "random", journal=path).close()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["run.db"]
+
+
+def test_one_process_cannot_have_it_twice_either(tmp_path: Path) -> None:
+    with (
+        Optimizer(BOX, "random", journal=tmp_path / "run.db"),
+        pytest.raises(OSError, match="in use by process"),
+    ):
+        Optimizer(BOX, "random", journal=tmp_path / "run.db")
+
+
+# --- killed by the system --------------------------------------------------------------------
+
+SCRIPT = """
+import sys, time
+import numpy as np
+from transect import minimize
+journal, calls = sys.argv[1:]
+print("begun", flush=True)
+def f(x):
+    with open(calls, "a") as file:
+        file.write(x.tobytes().hex() + "\\n")
+    time.sleep(0.002)
+    if x[0] > 2.5:
+        raise RuntimeError("a hole")
+    return float(np.sum(np.square(x - 0.3)))
+minimize(f, [(-2.0, 3.0)] * 7, 60, seed=5, n_init=10, journal=journal, progress=False)
+"""
+
+
+def killed_and_resumed(folder: Path, kills: int, seed: int) -> None:
+    """Runs the script until it has been killed so often; then to its end, and compares."""
+    script, journal, calls = folder / "script.py", folder / "run.db", folder / "calls"
+    script.write_text(SCRIPT)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, str(script)]
+    subprocess.run([*command, folder / "whole.db", folder / "once"], check=True, env=environment)
+    rng, killed = np.random.default_rng(seed), 0
+    for _ in range(20 * kills):
+        process = subprocess.Popen(
+            [*command, journal, calls], stdout=subprocess.PIPE, env=environment
+        )
+        assert process.stdout is not None
+        process.stdout.readline()
+        try:
+            process.wait(rng.uniform(0.0, 0.25) if killed < kills else None)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            killed += 1
+            continue
+        finally:
+            process.stdout.close()
+        assert process.returncode == 0
+        break
+    assert killed, "it was over before it could be killed"
+    whole, again = read(folder / "whole.db"), read(journal)
+    np.testing.assert_array_equal(
+        [t.x for t in again.trials], [t.x for t in whole.trials], strict=True
+    )
+    assert [t.value for t in again.trials] == [t.value for t in whole.trials]
+    made = calls.read_text().split()
+    assert len(set(made)) == 60, "nothing else is evaluated"
+    assert len(made) <= 60 + killed, "nothing twice but what was in flight"
+
+
+def test_killed_at_any_instant(tmp_path: Path) -> None:
+    killed_and_resumed(tmp_path, kills=6, seed=0)
+
+
+@pytest.mark.long
+def test_killed_at_a_hundred_instants(tmp_path: Path) -> None:
+    for seed in range(10):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        killed_and_resumed(folder, kills=10, seed=seed + 1)
