@@ -126,6 +126,22 @@ def test_an_evaluation_that_takes_too_long_is_stopped(workers: int | None) -> No
     assert all(t.state == "done" for t in r.trials if t.x[0] <= 0.5)
 
 
+def test_what_the_objective_started_ends_with_it(tmp_path: Path) -> None:
+    def f(x: Any) -> float:
+        child = subprocess.Popen(["sleep", "3600"])
+        (tmp_path / str(child.pid)).touch()
+        return float(child.wait())
+
+    r = run(f, 2, workers=2, eval_time=0.3, strategy="random")
+    assert [t.error for t in r.trials] == ["took longer than 0.3 s"] * 2
+    for mark in tmp_path.iterdir():
+        status = Path("/proc", mark.name, "stat")
+        until = time.monotonic() + 10
+        while status.exists() and ") Z " not in status.read_text() and time.monotonic() < until:
+            time.sleep(0.01)
+        assert not status.exists() or ") Z " in status.read_text()
+
+
 def test_processes_draw_their_own_numbers() -> None:
     r = run(lambda x: float(np.random.rand()), 8, strategy="random", workers=4)  # noqa: NPY002
     assert len(set(r.func_vals)) == 8

@@ -152,6 +152,35 @@ def test_a_finished_run_is_finished_and_can_be_made_longer(tmp_path: Path) -> No
     assert (longer.nfev, len(f.points)) == (15, 15)
 
 
+def test_a_short_run_can_be_made_longer_than_its_initial_design(tmp_path: Path) -> None:
+    """By default that is half of a short run's evaluations."""
+    first = run(tmp_path / "run.db", GPUCB(), Objective(), 12, n_init=None)
+    longer = run(tmp_path / "run.db", GPUCB(), Objective(), 20, n_init=None)
+    initial = [t.info["source"] == "initial" for t in longer.trials]
+    assert sum(initial) == sum(t.info["source"] == "initial" for t in first.trials) == 6
+    assert read(tmp_path / "run.db").settings["max_evals"] == 20
+
+
+@pytest.mark.parametrize("D", [30, 1100])
+def test_threads_change_nothing(D: int) -> None:
+    """Sums are cut in the same places on any number of cores."""
+    code = (
+        "import hashlib, numpy as np, transect\n"
+        "f = lambda x: float(np.sum((x - 0.3) ** 2) + np.sin(9.0 * x[0]))\n"
+        f"r = transect.minimize(f, [(-1.0, 1.0)] * {D}, 24, seed=0, n_init=8, progress=False)\n"
+        "print(hashlib.sha256(r.x_iters.tobytes()).hexdigest())"
+    )
+    found = set()
+    for threads in ("1", "2"):
+        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+        environment = {**os.environ, **dict.fromkeys(names, threads)}
+        done = subprocess.run(
+            [sys.executable, "-c", code], check=True, env=environment, capture_output=True
+        )
+        found.add(done.stdout)
+    assert len(found) == 1
+
+
 def test_a_seed_that_was_not_given_is_kept(tmp_path: Path) -> None:
     f = Objective(killed_at=(14,))
     with pytest.raises(Killed):

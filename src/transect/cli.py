@@ -31,6 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--out", type=Path, default=Path("demo.png"), help="picture to write (default demo.png)"
     )
     demo.set_defaults(call=_demo)
+    _add_studies(commands)
     _add_plan(commands)
     _add_report(commands)
     add_bench(commands)
@@ -47,6 +48,35 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130  # as shells have it for a command stopped by Ctrl-C
     return code
+
+
+def _add_studies(commands: Any) -> None:
+    verbs = {
+        "run": "make the evaluations that a study file asks for, or go on with them",
+        "resume": "the same, but only if there is something to go on with",
+    }
+    for verb, what in verbs.items():
+        command = commands.add_parser(verb, help=what)
+        command.add_argument("study", type=Path, metavar="STUDY.toml", help="see docs/runs.md")
+        command.set_defaults(call=_study)
+    verbs = {"status": "how far a run is", "best": "the best value of a run, and its point"}
+    for verb, what in verbs.items():
+        command = commands.add_parser(verb, help=what)
+        command.add_argument("run", type=Path, metavar="STUDY.toml|RUN.db")
+        command.add_argument("--json", action="store_true", help="as one JSON object")
+        command.set_defaults(call=_study)
+
+
+def _study(arguments: argparse.Namespace) -> int:
+    from . import study_command
+
+    calls = {
+        "run": study_command.run,
+        "resume": study_command.run,
+        "status": study_command.status,
+        "best": study_command.best,
+    }
+    return calls[arguments.command](arguments)
 
 
 def _add_plan(commands: Any) -> None:

@@ -7,8 +7,10 @@ have come to their end from ``finished``. What goes wrong in one of them is its 
 from __future__ import annotations
 
 import multiprocessing
+import os
 import pickle
 import random
+import signal
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -109,7 +111,8 @@ class Processes:
         # A copy of this process has our ends of all pipes, and would never see them closed.
         inherited = [ours, *(worker.pipe for worker in self._workers)] if self._forks else []
         arguments = (self.f, theirs, inherited)
-        process = self._context.Process(target=_work, args=arguments, daemon=True)
+        # No daemon: the objective may start processes of its own.
+        process = self._context.Process(target=_work, args=arguments)
         process.start()
         theirs.close()
         return _Worker(process, ours)
@@ -207,6 +210,8 @@ class OnExecutor:
 
 def _work(f: Objective, pipe: Connection, inherited: Sequence[Connection]) -> None:
     """What a process of our own does: evaluate what comes, until nothing comes any more."""
+    if hasattr(os, "setsid"):
+        os.setsid()  # a group of its own, with all that the objective starts
     for end in inherited:
         end.close()
     random.seed()  # copies of one process would all draw the same numbers
@@ -223,12 +228,18 @@ def _work(f: Objective, pipe: Connection, inherited: Sequence[Connection]) -> No
 
 
 def _dismiss(worker: _Worker) -> None:
+    """End a process, and whatever the objective has started there."""
     worker.pipe.close()
-    worker.process.terminate()
-    worker.process.join(1.0)
-    if worker.process.exitcode is None:
-        worker.process.kill()
-        worker.process.join()
+    for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
+        try:
+            os.killpg(worker.process.pid, number)
+        except (AttributeError, OSError):  # no groups here, or it has none yet, or is gone
+            worker.process.terminate()
+        worker.process.join(1.0)
+        if worker.process.exitcode is not None:
+            return
+    worker.process.kill()
+    worker.process.join()
 
 
 def _must_pickle(f: Objective) -> None:

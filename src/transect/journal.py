@@ -137,6 +137,11 @@ class Journal:
             self._file.execute(f"PRAGMA application_id = {APPLICATION}")
             self._file.execute(f"PRAGMA user_version = {FORMAT}")
 
+    def change(self, setting: str, value: Any) -> None:
+        """Keep another value of a setting."""
+        row = (dumps(value), setting)
+        self._file.execute("UPDATE run SET value = ? WHERE key = ?", row)
+
     def asked(self, entry: Entry, memory: Any | None = None, *, queued: bool = False) -> None:
         """Keep a trial that was asked for, and what the strategy knew before that.
 

@@ -156,7 +156,7 @@ def _optimizer(
         bounds,
         strategy,
         seed=seed,
-        n_init=min(20, max(1, max_evals // 2)) if n_init is None else n_init,
+        n_init=n_init,
         maximize=maximize,
         suggest_time=suggest_time,
         max_evals=max_evals,

@@ -42,8 +42,9 @@ class Optimizer:
 
     bounds: (D, 2) array, sequence of (lower, upper) pairs or ``scipy.optimize.Bounds``.
     strategy: a name or an object such as ``MSUCB(d=5, n0=1, alpha=1)``. seed: the same
-    seed gives the same run. n_init: random points before the strategy takes over; points
-    told from elsewhere count. maximize: look for the largest value instead of the least.
+    seed gives the same run. n_init: random points before the strategy takes over, by default 20,
+    or half of max_evals where that is less; points told from elsewhere count. maximize: look for
+    the largest value instead of the least.
     suggest_time: seconds a suggestion may take: the model is fitted as well and searched as
     far as there is time for. suggest_evals: acquisition evaluations a
     suggestion may take, to compare strategies on equal terms (default: what each needs).
@@ -63,7 +64,7 @@ class Optimizer:
         strategy: str | Strategy = DEFAULT_STRATEGY,
         *,
         seed: int | None = None,
-        n_init: int = 20,
+        n_init: int | None = None,
         maximize: bool = False,
         suggest_time: float | None = None,
         suggest_evals: int | None = None,
@@ -73,7 +74,6 @@ class Optimizer:
     ) -> None:
         self.box = Box.of(bounds)
         self.strategy = resolve(strategy)
-        self.n_init = whole_number("n_init", n_init, 1)
         if suggest_time is not None:
             suggest_time = positive_number("suggest_time", suggest_time)
             prepare()
@@ -81,6 +81,9 @@ class Optimizer:
             suggest_evals = whole_number("suggest_evals", suggest_evals, 100)
         if max_evals is not None:
             max_evals = whole_number("max_evals", max_evals, 1)
+        self.n_init = min(20, max(1, (max_evals or 40) // 2))
+        if n_init is not None:
+            self.n_init = whole_number("n_init", n_init, 1)
         self.suggest_time, self.suggest_evals = suggest_time, suggest_evals
         self.seed, self.maximize, self.max_evals = seed, maximize, max_evals
         self._seed = _seed(seed)
@@ -93,12 +96,17 @@ class Optimizer:
         self._queue: list[Host] = []  # points to ask for first, in the user's units
         try:
             if kept is not None:
+                if n_init is None:  # which depends on max_evals, and that may be larger now
+                    self.n_init = int(kept.settings["n_init"])
                 self._take_up(kept)
             self._setting = Setting(self.box.D, self._seed, device, max_evals, suggest_evals)
             self._state = self.strategy.start(self._setting)
             self._to_replay = kept  # before the first ask: it may take a while, unlike reading
-            if self._journal is not None and kept is None:
-                self._journal.begin(self._kept_settings)
+            if self._journal is not None:
+                if kept is None:
+                    self._journal.begin(self._kept_settings)
+                else:
+                    self._journal.change("max_evals", max_evals)
         except BaseException:
             self.close()
             raise
