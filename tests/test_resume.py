@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -27,7 +28,7 @@ from transect import (
     Surrogate,
     minimize,
 )
-from transect.journal import read
+from transect.journal import Journal, read
 from transect.strategies import Strategy
 
 BOX = [(-2.0, 3.0)] * 7
@@ -231,6 +232,56 @@ def test_where_the_machine_rounds_otherwise_a_run_goes_on_and_says_so(
     again = run(path, Anchored(), f)
     assert again.nfev == EVALS
     assert caplog.text.count("not bit for bit") == 1
+
+
+@pytest.mark.parametrize("strategy", [Anchored(), MSUCB(d=3, alpha=1)], ids=["anchored", "ms-ucb"])
+def test_what_cannot_be_written_has_not_happened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, strategy: Strategy
+) -> None:
+    """A full disk, for one: asked or told again later, the run is as if there had been room."""
+    options: dict[str, Any] = {"seed": 1, "n_init": 6}
+    coins, fails = np.random.default_rng(0), 0
+
+    def full(self: Journal, *_: Any, **__: Any) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    def retried(call: Any, name: str) -> Any:
+        nonlocal fails
+        with monkeypatch.context() as patch:
+            if coins.random() < 0.3:
+                patch.setattr(Journal, name, full)
+                with pytest.raises(sqlite3.OperationalError):
+                    call()
+                fails += 1
+        return call()
+
+    opt, free = (Optimizer(BOX, strategy, **options, journal=p) for p in (tmp_path / "1.db", None))
+    for i in range(24):
+        trial = retried(opt.ask, "asked")
+        np.testing.assert_array_equal(trial.x, free.ask().x)
+        value = float(np.sum(trial.x))
+        retried(lambda t=trial, v=value: opt.tell(t, v), "told")
+        free.tell(trial, value)
+        if i % 8 == 0:
+            elsewhere = np.full(7, 0.1 * i)
+            retried(lambda x=elsewhere, v=i: opt.tell(x, float(v)), "told_at_once")
+            free.tell(elsewhere, float(i))
+    assert fails > 5
+    assert len(read(tmp_path / "1.db").trials) == len(free.trials)
+    opt.close()
+    with Optimizer(BOX, strategy, **options, journal=tmp_path / "1.db") as again:
+        np.testing.assert_array_equal(again.ask().x, free.ask().x)
+
+
+def test_after_it_is_closed_nothing_is_lost_in_silence(tmp_path: Path) -> None:
+    opt = Optimizer(BOX, "random", seed=0, journal=tmp_path / "run.db")
+    trial = opt.ask()
+    opt.close()
+    opt.close()
+    for call in (opt.ask, lambda: opt.tell(trial, 1.0), lambda: opt.suggest_first([0.0] * 7)):
+        with pytest.raises(ValueError, match=r"run\.db was closed"):
+            call()
+    assert [t.state for t in opt.trials] == ["pending"]
 
 
 def _hold(path: str, ready: Any, done: Any) -> None:

@@ -123,6 +123,7 @@ class Journal:
             self._file = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
             self._file.execute("PRAGMA journal_mode = WAL")  # readers do not wait for the writer
             self._file.execute("PRAGMA synchronous = FULL")
+            self._open = True
         except BaseException:
             self._lock.release()
             raise
@@ -139,8 +140,9 @@ class Journal:
 
     def change(self, setting: str, value: Any) -> None:
         """Keep another value of a setting."""
-        row = (dumps(value), setting)
-        self._file.execute("UPDATE run SET value = ? WHERE key = ?", row)
+        with self._whole():
+            row = (dumps(value), setting)
+            self._file.execute("UPDATE run SET value = ? WHERE key = ?", row)
 
     def asked(self, entry: Entry, memory: Any | None = None, *, queued: bool = False) -> None:
         """Keep a trial that was asked for, and what the strategy knew before that.
@@ -159,7 +161,8 @@ class Journal:
 
     def told(self, entry: Entry) -> None:
         """Keep a trial that was asked for, and has come to its end."""
-        self._file.execute("REPLACE INTO trials VALUES (?,?,?,?,?,?,?,?)", entry.row())
+        with self._whole():
+            self._file.execute("REPLACE INTO trials VALUES (?,?,?,?,?,?,?,?)", entry.row())
 
     def told_at_once(self, entry: Entry) -> None:
         """Keep a trial that was evaluated elsewhere."""
@@ -173,6 +176,8 @@ class Journal:
             self._file.executemany("INSERT INTO queue (x) VALUES (?)", rows)
 
     def close(self) -> None:
+        """Nothing more is written; more than once is fine."""
+        self._open = False
         self._file.close()
         self._lock.release()
 
@@ -184,6 +189,8 @@ class Journal:
     @contextmanager
     def _whole(self) -> Iterator[None]:
         """All of what is written inside is kept, or nothing of it."""
+        if not self._open:
+            raise ValueError(f"{self.path} was closed; another Optimizer can go on with it")
         self._file.execute("BEGIN IMMEDIATE")
         try:
             yield

@@ -125,9 +125,10 @@ class Optimizer:
             return trial
         memory = self._memory()
         proposal, source = self._propose(len(self._ledger), self._ledger.history(), deadline)
-        self._state = proposal.state
         info = {"source": source, **proposal.info, "seconds": time.perf_counter() - started}
-        return self._add(self.box.from_unit(proposal.x), info, proposal.x, memory)
+        trial = self._add(self.box.from_unit(proposal.x), info, proposal.x, memory)
+        self._state = proposal.state
+        return trial
 
     def tell(self, trial: Trial | Any, value: Any) -> Trial:
         """Report the value of a trial, or of a point evaluated elsewhere.
@@ -157,10 +158,9 @@ class Optimizer:
         self._queue.extend(points)
 
     def close(self) -> None:
-        """Let others write to the journal. Nothing is lost without it."""
+        """Let others write to the journal; nothing can be asked or told after that."""
         if self._journal is not None:
             self._journal.close()
-            self._journal = None
 
     def __enter__(self) -> Optimizer:
         return self
@@ -255,41 +255,41 @@ class Optimizer:
         *,
         queued: bool = False,
     ) -> Trial:
-        trial = self._ledger.add(x, info, u)
-        if self._journal is not None:
-            self._journal.asked(self._entry(trial), memory, queued=queued)
-        return trial
+        if self._journal is not None:  # first: what cannot be kept was not asked for
+            trial = Trial(len(self._ledger), x, info)
+            entry = Entry(trial, u, len(self._ledger.told), None)
+            self._journal.asked(entry, memory, queued=queued)
+        return self._ledger.add(x, info, u)
 
     def _finish(self, trial: Trial | Any, number: float, error: str | None) -> Trial:
         """Record the end of a trial, or of an evaluation made elsewhere."""
         ledger = self._ledger
         if isinstance(trial, Trial):
-            known = 0 <= trial.id < len(ledger) and np.array_equal(
+            ours = 0 <= trial.id < len(ledger) and np.array_equal(
                 ledger.trials[trial.id].x, trial.x
             )
-            if not known:
+            if not ours:
                 raise ValueError(f"trial {trial.id} is not one this optimizer asked for")
-            if ledger.trials[trial.id].state != "pending":
+            trial = ledger.trials[trial.id]
+            if trial.state != "pending":
                 raise ValueError(f"trial {trial.id} was told already")
         else:
             x = self.box.check_points(trial, "x")
             if len(x) != 1:
                 raise ValueError(f"x must be one point, got {len(x)}; tell them one by one")
-            elsewhere = {"source": "told", "seconds": 0.0}
-            trial = ledger.pending_at(x[0]) or ledger.add(x[0], elsewhere)
-        new = trial.info["source"] == "told"
-        # -0.0 is 0.0: SQLite has no other.
-        finished = ledger.finish(trial.id, number + 0.0, error)
-        if self._journal is not None:
-            entry = self._entry(finished, len(ledger.told) - 1)
+            elsewhere = Trial(len(ledger), x[0], {"source": "told", "seconds": 0.0})
+            trial = ledger.pending_at(x[0]) or elsewhere
+        number += 0.0  # -0.0 is 0.0: SQLite has no other
+        new = trial.id == len(ledger)
+        if self._journal is not None:  # first: what cannot be kept was not told
+            known = len(ledger.told) if new else ledger.known[trial.id]
+            # Whichever was there first: x follows from u, or u from x.
+            u = ledger.unit(trial.id) if trial.info["source"] in OWN else None
+            entry = Entry(trial.ended(number, error), u, known, len(ledger.told))
             (self._journal.told_at_once if new else self._journal.told)(entry)
-        return finished
-
-    def _entry(self, trial: Trial, told: int | None = None) -> Entry:
-        """The trial for the journal."""
-        # Whichever was there first: the other one follows from it, and not the other way round.
-        u = self._ledger.unit(trial.id) if trial.info["source"] in OWN else None
-        return Entry(trial, u, self._ledger.known[trial.id], told)
+        if new:
+            ledger.add(trial.x, trial.info)
+        return ledger.finish(trial.id, number, error)
 
     # --- a run that is taken up again ------------------------------------------------
 
@@ -350,6 +350,7 @@ class Optimizer:
             first, memory = run.memory
             self._state = recall(self._setting, memory, self._ledger.history(first))
         same = True
+        log.info("making %d suggestions again, to go on after them", len(run.entries) - first)
         for entry in run.entries[first:]:
             id = entry.trial.id
             if entry.trial.info["source"] in OWN:

@@ -35,6 +35,12 @@ class Trial:
     state: str = "pending"  # "pending", "done" or "failed"
     error: str | None = None  # why it failed
 
+    def ended(self, value: float, error: str | None) -> Trial:
+        """The same, done; failed, if there is an ``error``."""
+        if error is None:
+            return replace(self, value=value, state="done")
+        return replace(self, state="failed", error=error)
+
 
 class Ledger:
     """The trials of a run: in the order they were asked for, and in the order they were told."""
@@ -68,14 +74,8 @@ class Ledger:
         return trial
 
     def finish(self, id: int, value: float, error: str | None) -> Trial:
-        """The trial is done; failed, if there is an ``error``."""
-        done = error is None
-        self.trials[id] = replace(
-            self.trials[id],
-            value=value if done else None,
-            state="done" if done else "failed",
-            error=error,
-        )
+        """The trial has ended; see ``Trial.ended``."""
+        self.trials[id] = self.trials[id].ended(value, error)
         self.told.append(id)
         self._told_unit.append(self._unit.data[id])
         return self.trials[id]
