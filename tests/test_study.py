@@ -533,3 +533,9 @@ def test_the_point_in_the_documentation_is_what_a_program_gets() -> None:
     integer = np.array([False, True, False])
     space = Space(np.zeros(3), np.full(3, 9.0), ~np.ones(3, bool), integer, tuple(shown["names"]))
     assert json.dumps(space.point(np.array(shown["x"], dtype=float))) == point
+
+
+def test_a_study_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for verb in ("run", "resume", "status", "best"):
+        assert main([verb, str(tmp_path / "no.toml")]) == 2
+        assert "there is no study" in capsys.readouterr().err

@@ -67,6 +67,8 @@ class Study:
 def load(path: str | Path) -> Study:
     """The study in a TOML file; ValueError if something in it is wrong."""
     path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no study {path}")
     with path.open("rb") as file, _named(path):
         root = _Table.of("", tomllib.load(file), ("objective", "space", "run", "strategy"))
         space = _space(root)
