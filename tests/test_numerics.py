@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from transect import Optimizer
+from transect import GPUCB, MSUCB, Anchored, LineBO, Optimizer, Surrogate
 from transect._array import Host
 
 D = 8
@@ -50,3 +52,16 @@ def test_a_run_goes_on(strategy: str, case: str) -> None:
         trial = opt.ask()
         assert np.all(np.abs(trial.x) <= 1.0)
         opt.tell(trial, y[i % len(y)])
+
+
+@pytest.mark.parametrize("kind", [Anchored, GPUCB, MSUCB, LineBO])
+def test_jitter_is_added_where_it_is_needed_and_reported(kind: Any) -> None:
+    def jitter(noise: float, times: int) -> float:
+        surrogate = Surrogate(known=(2.0, 1.0, noise))
+        opt = Optimizer([(-1.0, 1.0)] * D, kind(surrogate=surrogate), seed=0, n_init=1)
+        for x in np.repeat(repeated[::20], times, axis=0):
+            opt.tell(x, 1.0)
+        return float(opt.ask().info["jitter"])
+
+    assert jitter(1e-4, 3) == jitter(1e-18, 1) == 0.0
+    assert 0.0 < jitter(1e-18, 3) < 1e-6

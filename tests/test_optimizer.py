@@ -528,8 +528,8 @@ def test_one_variable_is_optimised(strategy: str) -> None:
 
 EXPECTED_INFO = {
     "ms-ucb": "ucb best_slice margin beta beta_kind t slice slices subspaces evaluations "
-    "observations",
-    "gp-ucb": "acquisition t subspaces evaluations ucb beta beta_kind observations",
+    "observations jitter",
+    "gp-ucb": "acquisition t subspaces evaluations ucb beta beta_kind observations jitter",
     "random": "",
 }
 

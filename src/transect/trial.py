@@ -25,7 +25,8 @@ class Trial:
     "source" ("initial", "strategy", "given" for x0, "told" or, where a strategy repeats a
     point, "instead of a duplicate") and "seconds"; of a search also its value, ucb or log_ei,
     beta, subspaces and evaluations, in units of the maximised function (-f when minimising);
-    and what the strategy's own docstring names.
+    jitter, the noise that had to be added (values have variance 1) for a matrix that can be
+    factored; and what the strategy's own docstring names.
     """
 
     id: int

@@ -166,6 +166,7 @@ class Anchored:
             "subspaces": looked,
             "evaluations": evaluations,
             "observations": belief.model.gp.n,
+            "jitter": belief.gp.jitter,
         }
         return Proposal(x, info, replace(state, t=t, model=belief.model))
 

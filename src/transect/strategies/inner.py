@@ -89,4 +89,5 @@ def step(
         info["log_ei"] = found.value
     info |= {"t": t, "subspaces": found.subspaces, "evaluations": found.evaluations}
     info["observations"] = belief.model.gp.n
+    info["jitter"] = belief.gp.jitter
     return Step(found.x, info)

@@ -125,6 +125,7 @@ class LineBO:
             "query": line.queries,
             "subspaces": 1,
             "evaluations": found.evaluations + meter.used,
+            "jitter": belief.gp.jitter,
         }
         return Proposal(found.x, info, replace(state, t=t, line=line, model=belief.model))
 

@@ -136,6 +136,7 @@ class MSUCB:
             "subspaces": found.subspaces,
             "evaluations": found.evaluations,
             "observations": belief.model.gp.n,
+            "jitter": belief.gp.jitter,
         }
         return Proposal(found.x, info, replace(state, t=t, model=belief.model))
 
