@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -305,6 +306,8 @@ def test_one_after_the_other_here() -> None:
 def test_a_process_that_died_while_idle_is_replaced() -> None:
     workers = Processes(bowl, 1)
     try:
+        workers.start(0, np.ones(3))
+        assert workers.finished() == {0: Outcome(3.0)}
         workers._workers[0].process.kill()
         workers._workers[0].process.join()
         for id in range(3):
@@ -324,6 +327,15 @@ def test_a_value_that_cannot_be_sent_is_an_error() -> None:
         assert "cannot be sent back" in str(workers.finished()[0].error)
     finally:
         workers.close()
+
+
+def test_a_mistake_leaves_no_processes_behind() -> None:
+    """Python would wait for them at its end."""
+    mistakes: list[dict[str, Any]] = [{"bounds": [(1.0, 0.0)]}, {"x0": [5.0]}, {"max_time": -1.0}]
+    for mistake in mistakes:
+        with pytest.raises(ValueError, match=next(iter(mistake)).removesuffix("s")):
+            minimize(bowl, **{"bounds": [(0.0, 1.0)], "workers": 2, **mistake})
+    assert multiprocessing.active_children() == []
 
 
 def test_bad_arguments() -> None:

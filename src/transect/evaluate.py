@@ -84,7 +84,7 @@ class Here:
         self._next.clear()
 
 
-@dataclass
+@dataclass(eq=False)
 class _Worker:
     process: Any
     pipe: Connection
@@ -102,9 +102,7 @@ class Processes:
         self._forks = self._context.get_start_method() == "fork"
         if not self._forks:
             _must_pickle(f)
-        self._workers: list[_Worker] = []
-        for _ in range(count):
-            self._workers.append(self._hire())
+        self._workers: list[_Worker] = []  # none before there is something to do
 
     def _hire(self) -> _Worker:
         ours, theirs = self._context.Pipe()
@@ -118,13 +116,14 @@ class Processes:
         return _Worker(process, ours)
 
     def start(self, id: int, x: Host) -> None:
-        at = next(i for i, worker in enumerate(self._workers) if worker.id is None)
-        worker = self._workers[at]
+        worker = next((worker for worker in self._workers if worker.id is None), None)
+        if worker is None:
+            worker = self._hire()
+            self._workers.append(worker)
         try:
             worker.pipe.send(x)
         except OSError:  # it died while it had nothing to do
-            _dismiss(worker)
-            self._workers[at] = worker = self._hire()
+            worker = self._replaced(worker)
             worker.pipe.send(x)
         worker.id = id
         worker.until = time.monotonic() + self.limit if self.limit else float("inf")
@@ -142,9 +141,15 @@ class Processes:
                     found[worker.id] = outcome
                     worker.id = None
                     if outcome.lost or outcome.late:
-                        _dismiss(worker)
-                        self._workers[self._workers.index(worker)] = self._hire()
+                        self._replaced(worker)
         return found
+
+    def _replaced(self, worker: _Worker) -> _Worker:
+        """Another one in its place."""
+        _dismiss(worker)
+        self._workers.remove(worker)
+        self._workers.append(self._hire())
+        return self._workers[-1]
 
     def _outcome(self, worker: _Worker) -> Outcome | None:
         """None, if it is still at work."""
