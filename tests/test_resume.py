@@ -143,6 +143,20 @@ def test_points_to_begin_with_are_not_begun_with_again(tmp_path: Path) -> None:
     assert (told.nfev, more.nfev, len(more.trials)) == (4, 9, 12)
 
 
+def test_a_run_that_ended_among_the_points_to_begin_with(tmp_path: Path) -> None:
+    """After the file was made and before they were queued; or when some of them were told."""
+    given, values = np.linspace(-1.0, 1.0, 21).reshape(3, 7), [3.0, 2.0, 1.0]
+    options: dict[str, Any] = {"seed": 3, "n_init": N_INIT, "max_evals": 12}
+    with Optimizer(BOX, Anchored(), **options, journal=tmp_path / "begun.db"):
+        pass
+    begun = run(tmp_path / "begun.db", Anchored(), Objective(), 12, x0=given)
+    same(begun, run(None, Anchored(), Objective(), 12, x0=given))
+    with Optimizer(BOX, Anchored(), **options, journal=tmp_path / "told.db") as opt:
+        opt.tell(given[0], values[0])
+    told = run(tmp_path / "told.db", Anchored(), Objective(), 12, x0=given, y0=values)
+    same(told, run(None, Anchored(), Objective(), 12, x0=given, y0=values))
+
+
 def test_a_finished_run_is_finished_and_can_be_made_longer(tmp_path: Path) -> None:
     f = Objective()
     first = run(tmp_path / "run.db", GPUCB(), f, 12)

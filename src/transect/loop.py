@@ -248,16 +248,16 @@ def _made(opt: Optimizer) -> int:
 
 
 def _seed_points(opt: Optimizer, x0: Any, y0: Any) -> None:
-    """Queue x0, or tell it with its values y0; a run that is taken up again has them."""
+    """Queue x0, or tell it with its values y0: what a journal does not have of them already."""
     if x0 is None:
         if y0 is not None:
             raise ValueError("y0 needs x0: the points its values belong to")
         return
     points = opt.box.check_points(x0, "x0")
-    if opt.resumed:
-        return
+    sources = [trial.info["source"] for trial in opt.trials]
     if y0 is None:
-        opt.suggest_first(points)
+        if "given" not in sources and not opt.queued:  # all of them are queued at once, or none
+            opt.suggest_first(points)
         return
     values = [y0] if not np.iterable(y0) or isinstance(y0, str) else list(y0)
     if len(values) != len(points):
@@ -265,8 +265,8 @@ def _seed_points(opt: Optimizer, x0: Any, y0: Any) -> None:
             f"y0 must have one value per point of x0: {len(points)}, got {len(values)}"
         )
     numbers = [one_number("y0", value) for value in values]  # all of them before the first tell
-    for point, number in zip(points, numbers, strict=True):
-        opt.tell(point, number)
+    for i in range(sources.count("told"), len(points)):
+        opt.tell(points[i], numbers[i])
 
 
 def _record(opt: Optimizer, trial: Trial, outcome: Outcome) -> None:

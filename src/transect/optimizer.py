@@ -186,6 +186,11 @@ class Optimizer:
         return self._journal is not None and self._journal.run is not None
 
     @property
+    def queued(self) -> int:
+        """How many points are left of those to ask for first."""
+        return len(self._queue)
+
+    @property
     def pending(self) -> tuple[Trial, ...]:
         """Those that were asked for and have not been told."""
         return tuple(t for t in self._ledger.trials if t.state == "pending")
