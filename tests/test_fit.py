@@ -329,6 +329,22 @@ def test_a_wild_value_that_was_fitted_forces_nothing_more() -> None:
     assert surrogate.advance(model, X, y).gp.hyper is model.gp.hyper
 
 
+@both_scales
+def test_of_many_observations_a_part_is_fitted(ard: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stands for all of them: the next fit is due when all have grown, not when the part has."""
+    X, y = make_data(56, 2)
+    monkeypatch.setattr("transect.fit.MOST_FITTED", 30)
+    surrogate = Surrogate(ard=ard, refit_always=10)
+    model = surrogate.advance(None, X[:50], y[:50])
+    assert (model.gp.n, model.fitted_on) == (50, 50)
+    u = (y[:50] - model.shift) / model.scale
+    part = np.linspace(0, 49, 30).round().astype(int)
+    expected = surrogate.fit(X[part], u[part])
+    np.testing.assert_allclose(_pack(model.gp.hyper, 2), _pack(expected, 2), rtol=1e-6)
+    due = [surrogate.refit_is_due(model, y[:n]) for n in range(51, 57)]
+    assert due == [False] * 4 + [True] * 2
+
+
 @pytest.mark.parametrize("failure", [math.nan, math.inf, -math.inf])
 @both_scales
 def test_failures_take_no_part_in_the_fit_and_count_low(ard: bool, failure: float) -> None:

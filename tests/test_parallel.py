@@ -99,9 +99,11 @@ def test_a_dead_process_costs_its_evaluation_which_is_made_again(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     r = run(Deadly(tmp_path, 2), workers=3, retries=2)
-    assert (r.nfev, len(list(tmp_path.iterdir()))) == (30, 2)
+    dead = len(list(tmp_path.iterdir()))
+    assert r.nfev == 30
+    assert dead >= 2  # two may die at once
     assert not any(t.state == "failed" for t in r.trials)
-    assert caplog.text.count("is made again: its process ended, exit code 7") == 2
+    assert caplog.text.count("is made again: its process ended, exit code 7") == dead
 
 
 def test_what_always_kills_its_process_has_failed(tmp_path: Path) -> None:
@@ -207,6 +209,22 @@ def test_anything_with_submit_will_do() -> None:
         run(bowl, executor=3)
 
 
+def two_processes() -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(2)
+
+
+@pytest.mark.parametrize("make", ["a function", "a class", "loky"])
+def test_another_executor_is_made_for_one_that_breaks(make: str, tmp_path: Path) -> None:
+    makers: dict[str, Any] = {"a function": two_processes, "a class": ProcessPoolExecutor}
+    if make == "loky":
+        makers[make] = pytest.importorskip("loky").get_reusable_executor
+    options = {"executor": makers[make], "workers": 2, "retries": 6}
+    r = run(Deadly(tmp_path, 3), **options)
+    assert r.nfev == 30
+    assert len(list(tmp_path.iterdir())) >= 3  # two may die at once
+    assert not any(t.state == "failed" for t in r.trials)
+
+
 def test_a_broken_executor_ends_the_run_and_the_journal_goes_on(tmp_path: Path) -> None:
     path, marks = tmp_path / "run.db", tmp_path / "marks"
     marks.mkdir()
@@ -245,8 +263,62 @@ def test_a_dask_cluster_whose_workers_are_killed(tmp_path: Path) -> None:
     with cluster, distributed.Client(cluster) as client:
         r = run(f, 14, executor=client.get_executor(), workers=2, retries=3)
     assert r.nfev == 14
-    assert len(list(tmp_path.iterdir())) == 2
+    assert len(list(tmp_path.iterdir())) >= 2
     assert not any(t.state == "failed" for t in r.trials)
+
+
+def test_loky_takes_what_cannot_be_pickled_and_says_who_died(tmp_path: Path) -> None:
+    loky = pytest.importorskip("loky")
+    with loky.ProcessPoolExecutor(2) as executor:
+        r = run(lambda x: float(np.sum(np.square(x))), 14, executor=executor)
+        assert (r.nfev, max(t.info.get("pending", 0) for t in r.trials)) == (14, 1)
+    journal, f = tmp_path / "run.db", Deadly(tmp_path / "marks", 1)
+    f.folder.mkdir()
+    with (
+        loky.ProcessPoolExecutor(2) as executor,
+        pytest.raises(RuntimeError, match="one of its workers died"),
+    ):
+        run(f, 14, executor=executor, journal=journal)
+    with loky.ProcessPoolExecutor(2) as executor:  # a pool of this kind breaks as a whole
+        r = run(f, 14, executor=executor, journal=journal)
+    assert (r.nfev, sum(t.state == "failed" for t in r.trials)) == (14, 0)
+
+
+MPI_SCRIPT = """
+from mpi4py.futures import MPIPoolExecutor
+from transect import minimize
+
+def f(x):
+    if x[0] > 0.3:
+        raise ValueError("a hole")
+    return float((x**2).sum())
+
+if __name__ == "__main__":
+    with MPIPoolExecutor() as executor:
+        r = minimize(f, [(-1.0, 1.0)] * 6, 20, executor=executor, seed=0, progress=False)
+    failed = sum(t.state == "failed" for t in r.trials)
+    print(r.nfev, failed, sum(x[0] > 0.3 for x in r.x_iters), r.trials[-1].info["pending"])
+"""
+
+
+def test_mpi(tmp_path: Path) -> None:
+    """One process asks and tells, two evaluate."""
+    pytest.importorskip("mpi4py")
+    script = tmp_path / "script.py"
+    script.write_text(MPI_SCRIPT)
+    mpiexec = Path(sys.executable).with_name("mpiexec")
+    python = [sys.executable, "-m", "mpi4py.futures", str(script)]
+    done = subprocess.run(
+        [mpiexec, "-launcher", "fork", "-n", "3", *python],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    evaluations, failed, in_the_hole, pending = map(int, done.stdout.split())
+    assert (evaluations, failed, pending) == (20, in_the_hole, 1)
+    assert failed > 0
 
 
 # --- interrupted -----------------------------------------------------------------------------

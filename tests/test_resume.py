@@ -100,6 +100,28 @@ def test_a_run_killed_now_and_then_is_the_run_that_was_not(
 
 
 @every_strategy
+def test_one_suggestion_is_made_again_to_go_on(
+    strategy: Strategy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All are where what a strategy knows is not in the journal: on slices, MSUCB's screen."""
+    f = Objective(killed_at=(60,))
+    with pytest.raises(Killed):
+        run(tmp_path / "run.db", strategy, f)
+    made, suggest = 0, type(strategy).suggest
+
+    def counted(*given: Any) -> Any:
+        nonlocal made
+        made += 1
+        return suggest(*given)
+
+    monkeypatch.setattr(type(strategy), "suggest", counted)
+    run(tmp_path / "run.db", strategy, f, 61)
+    remembers = hasattr(strategy, "recall") and getattr(strategy, "exact", True)
+    assert remembers == (not isinstance(strategy, MSUCB | RandomSearch))
+    assert made == 1 + (1 if remembers else 60 - N_INIT)
+
+
+@every_strategy
 def test_a_journal_changes_nothing(strategy: Strategy, tmp_path: Path) -> None:
     same(run(tmp_path / "run.db", strategy, Objective(), 30), run(None, strategy, Objective(), 30))
 

@@ -171,13 +171,21 @@ class Processes:
 
 
 class OnExecutor:
-    """Futures of an executor: of concurrent.futures, Dask, mpi4py or loky."""
+    """Futures of an executor: of concurrent.futures, Dask, mpi4py or loky.
+
+    ``executor`` may be a function that makes one: then, when it breaks, another is made.
+    """
 
     def __init__(
         self, f: Objective, executor: Any, count: int | None, limit: float | None = None
     ) -> None:
-        if not callable(getattr(executor, "submit", None)):
-            raise TypeError(f"executor must have submit(f, x), got {executor!r:.100}")
+        self._make: Callable[[], Any] | None = None
+        if isinstance(executor, type) or not hasattr(executor, "submit"):
+            if not callable(executor):
+                raise TypeError(
+                    f"executor must have submit(f, x), or make one that has, got {executor!r:.100}"
+                )
+            self._make, executor = executor, executor()
         self.f, self.executor, self.limit = f, executor, limit
         self.capacity = count or _size_of(executor)
         self._flying: dict[Any, tuple[int, float]] = {}  # future: id, until
@@ -187,9 +195,14 @@ class OnExecutor:
         try:
             future = self.executor.submit(self.f, x)
         except BrokenExecutor as error:
-            raise RuntimeError(
-                f"the executor takes no more evaluations, since one of its workers died: {error}"
-            ) from error
+            if self._make is None:
+                raise RuntimeError(
+                    "the executor takes no more evaluations, since one of its workers died "
+                    f"({error}); executor=function, which makes one, would be called again"
+                ) from error
+            self.executor.shutdown(wait=False)
+            self.executor = self._make()
+            future = self.executor.submit(self.f, x)
         self._flying[future] = id, until
 
     def finished(self) -> Mapping[int, Outcome]:
@@ -211,6 +224,8 @@ class OnExecutor:
         for future in self._flying:
             future.cancel()
         self._flying = {}
+        if self._make is not None:  # it is ours
+            self.executor.shutdown(wait=False)
 
 
 def _work(f: Objective, pipe: Connection, inherited: Sequence[Connection]) -> None:

@@ -36,6 +36,7 @@ PRIORS: dict[str, Callable[[int], Priors]] = {
 NEGLIGIBLE = 1e-4  # a step that gains less log posterior than this ends a climb
 CHEAP = 2e4  # n² times length-scales up to which a first fit climbs from every start
 ROUNDS, FEWER_ROUNDS = 60, 20  # of a climb, at most; and where they are expensive:
+MOST_FITTED = 2000  # observations; more say little about hyper-parameters, for eight times the work
 EXPENSIVE = 5e8  # n² times length-scales; a tenth more data start from what is nearly right
 NEIGHBOURS = 4  # points next to a failed one that tell an accident from a region
 WILD_VALUE = 5.0  # a value this many standard deviations out makes the old fit void
@@ -139,10 +140,10 @@ class Surrogate:
             shift, scale = standardisation(y[ok]) if self.known is None else (0.0, 1.0)
             warm = None if previous is None else previous.gp.hyper
             u = _standardised(y, shift, scale)
-            on = _spread(np.flatnonzero(ok), refit.most)
+            on = _spread(np.flatnonzero(ok), min(refit.most, MOST_FITTED))
             among = None if self.ard else base[np.ix_(on, on)]
             hyper = self.fit(X[on], u[on], warm, among, refit.deadline)
-            fitted_on = len(on)
+            fitted_on = min(int(np.count_nonzero(ok)), refit.most)
         else:
             shift, scale, fitted_on = previous.shift, previous.scale, previous.fitted_on
             u = _standardised(y, shift, scale)

@@ -79,8 +79,8 @@ def minimize(
         suggestion keeps away from the others. f must not rely on what another call changed.
     executor
         Where to evaluate instead: anything with ``submit`` (concurrent.futures, Dask's
-        ``client.get_executor()``, mpi4py.futures, loky), ``workers`` of them at a time
-        (default: as many as it has).
+        ``client.get_executor()``, mpi4py.futures, loky), or a function that makes one, and
+        another should it break; ``workers`` at a time (default: as many as it has).
     eval_time
         Seconds an evaluation may take; a longer one is stopped, and counts as failed. An
         executor's is left to itself.

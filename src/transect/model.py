@@ -66,7 +66,7 @@ class Model:
     gp: GaussianProcess
     shift: float  # value = shift + scale·standardised
     scale: float
-    fitted_on: int  # observations behind the hyper-parameters
+    fitted_on: int  # observations that the hyper-parameters are of, or of a part of
     base: Host  # (n, n) squared distances of all points; with ARD (0, 0)
     rows: Rows | None = None  # of the history; None: all of it
     sizes: tuple[int, ...] = ()  # observations it was built on, and those after each growth

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .._array import Host
 from .._checks import positive_number, whole_number
 from ..fit import Surrogate
-from ..model import Model
+from ..model import Memory, Model, recall, remember
 from .guarantee import no_guarantee
 from .inner import Confidence, check_acquisition, step
 from .protocol import (
@@ -33,6 +33,7 @@ class _State:
     setting: Setting
     d: int
     t: int = 0
+    coordinates: NDArray[np.intp] | None = None  # (d,), of the model
     model: Model | None = None
 
 
@@ -74,6 +75,15 @@ class DropoutUCB:
     def start(self, setting: Setting) -> _State:
         return _State(setting, free_coordinates(self.d, setting.D))
 
+    def remember(self, state: _State) -> Memory:
+        return {"t": state.t, "coordinates": state.coordinates, "model": remember(state.model)}
+
+    def recall(self, setting: Setting, memory: Memory, history: History) -> _State:
+        chosen = memory["coordinates"]
+        X = history.X if chosen is None else history.X[:, chosen]
+        model = recall(memory["model"], X, setting.device)
+        return replace(self.start(setting), t=memory["t"], coordinates=chosen, model=model)
+
     def suggest(
         self,
         state: _State,
@@ -93,7 +103,7 @@ class DropoutUCB:
         found = step(confidence, belief, t, state.setting, rng, deadline)
         x[chosen] = found.v
         info = {**found.info, "coordinates": chosen, "fill": filled}
-        return Proposal(x, info, replace(state, t=t, model=belief.model))
+        return Proposal(x, info, replace(state, t=t, coordinates=chosen, model=belief.model))
 
     def _project(
         self,

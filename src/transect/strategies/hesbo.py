@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .._array import Host
 from .._checks import whole_number
 from ..fit import Surrogate
-from ..model import Model
+from ..model import Memory, Model, recall, remember
 from .guarantee import no_guarantee
 from .inner import ENOUGH, Confidence, check_acquisition, step
 from .protocol import (
@@ -77,6 +77,14 @@ class HeSBO:
         rng = own_generator(setting)
         return _State(setting, d, rng.integers(0, d, D), rng.choice([-1.0, 1.0], D))
 
+    def remember(self, state: _State) -> Memory:
+        return {"t": state.t, "model": remember(state.model)}
+
+    def recall(self, setting: Setting, memory: Memory, history: History) -> _State:
+        state = self.start(setting)
+        model = recall(memory["model"], _inside(state, history).X, setting.device)
+        return replace(state, t=memory["t"], model=model)
+
     def initial(self, state: _State, history: History, u: Host) -> Proposal:
         y = u[: state.d]
         return Proposal(state.point(y), {"y": y}, state)
@@ -89,9 +97,7 @@ class HeSBO:
         deadline: float | None = None,
     ) -> Proposal:
         t, setting = state.t + 1, state.setting
-        inside = history  # for d = D, y is x
-        if state.d < setting.D:
-            inside = history.within(lambda info: info.get("y"), state.d)
+        inside = _inside(state, history)
         if inside.values < ENOUGH:
             drawn = self.initial(state, history, rng.uniform(-1.0, 1.0, setting.D))
             return replace(drawn, state=replace(state, t=t))
@@ -103,3 +109,10 @@ class HeSBO:
             {**found.info, "y": found.v},
             replace(state, t=t, model=belief.model),
         )
+
+
+def _inside(state: _State, history: History) -> History:
+    """What has a y, seen from there; for d = D, y is x."""
+    if state.d == state.setting.D:
+        return history
+    return history.within(lambda info: info.get("y"), state.d)

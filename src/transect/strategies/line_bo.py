@@ -17,7 +17,7 @@ from ..climb import Meter
 from ..engine import search_subspace
 from ..fit import Surrogate
 from ..gp import GaussianProcess
-from ..model import Model
+from ..model import Memory, Model, recall, remember
 from ..subspace import Subspace
 from ..theory import ms_ucb_beta
 from ..view import View
@@ -99,6 +99,17 @@ class LineBO:
 
     def start(self, setting: Setting) -> _State:
         return _State(setting)
+
+    def remember(self, state: _State) -> Memory:
+        line = state.line
+        laid = None if line is None else _remember_line(line)
+        return {"t": state.t, "line": laid, "model": remember(state.model)}
+
+    def recall(self, setting: Setting, memory: Memory, history: History) -> _State:
+        laid = memory["line"]
+        line = None if laid is None else _recall_line(laid)
+        model = recall(memory["model"], history.X, setting.device)
+        return _State(setting, memory["t"], line, model)
 
     def suggest(
         self,
@@ -199,6 +210,24 @@ class LineBO:
             turned = np.where(inwards != 0.0, inwards * np.abs(direction), direction)
             segment = Subspace.segment(through, turned)
         return _Line(index, through, segment)
+
+
+def _remember_line(line: _Line) -> Memory:
+    basis = line.segment.basis
+    assert basis is not None
+    direction = basis[:, 0]
+    queries = line.queries
+    return {
+        "index": line.index,
+        "through": line.through,
+        "direction": direction,
+        "queries": queries,
+    }
+
+
+def _recall_line(memory: Memory) -> _Line:
+    segment = Subspace.segment(memory["through"], memory["direction"])
+    return _Line(memory["index"], memory["through"], segment, memory["queries"])
 
 
 def _is_among(x: Host, points: Host) -> bool:

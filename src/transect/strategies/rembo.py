@@ -12,7 +12,7 @@ from .._array import Host
 from .._checks import whole_number
 from ..embedding import Clipped, Psi
 from ..fit import Surrogate
-from ..model import Model
+from ..model import Memory, Model, recall, remember
 from ..view import Warp
 from .guarantee import no_guarantee
 from .inner import ENOUGH, Confidence, check_acquisition, step
@@ -95,6 +95,18 @@ class REMBO:
             maps = [Clipped(A, math.sqrt(d)) for A in matrices]
         return _State(setting, tuple(_Run(clipped) for clipped in maps))
 
+    def remember(self, state: _State) -> Memory:
+        return {"runs": [{"t": run.t, "model": remember(run.model)} for run in state.runs]}
+
+    def recall(self, setting: Setting, memory: Memory, history: History) -> _State:
+        state = self.start(setting)
+        runs = []
+        for i, (run, known) in enumerate(zip(state.runs, memory["runs"], strict=True)):
+            seen = self._seen(run.clipped, _inside(history, i, run.clipped))
+            model = recall(known["model"], seen.X, setting.device)
+            runs.append(replace(run, t=known["t"], model=model))
+        return replace(state, runs=tuple(runs))
+
     def initial(self, state: _State, history: History, u: Host) -> Proposal:
         return self._proposal(state, self._turn(history), u[: state.d], {})
 
@@ -107,15 +119,10 @@ class REMBO:
     ) -> Proposal:
         run, setting = self._turn(history), state.setting
         clipped, t = state.runs[run].clipped, state.runs[run].t + 1
-        inside = history.within(
-            lambda info: info["y"] / clipped.side if info.get("run") == run else None, state.d
-        )
+        inside = _inside(history, run, clipped)
         if inside.values < ENOUGH:
             return self._proposal(state, run, rng.uniform(-1.0, 1.0, state.d), {})
-        warp = self._warp(clipped)
-        seen = inside
-        if warp is not None:
-            seen = replace(inside, X=warp.points(inside.X), pending=warp.points(inside.pending))
+        warp, seen = self._warp(clipped), self._seen(clipped, inside)
         belief = Belief.of(self.surrogate, state.runs[run].model, seen, setting.device, deadline)
         best = np.argsort(-np.nan_to_num(inside.y, nan=-np.inf), kind="stable")[:5]
         confidence = Confidence(self.beta, self.delta, acquisition=self.acquisition)
@@ -136,7 +143,22 @@ class REMBO:
             return None
         return clipped if self.kernel == "x" else Psi(clipped)
 
+    def _seen(self, clipped: Clipped, inside: History) -> History:
+        """A run's evaluations as its process sees them."""
+        warp = self._warp(clipped)
+        if warp is None:
+            return inside
+        return replace(inside, X=warp.points(inside.X), pending=warp.points(inside.pending))
+
     def _proposal(self, state: _State, run: int, v: Host, info: Info) -> Proposal:
         clipped = state.runs[run].clipped
         x = clipped.points(v[None, :])[0]
         return Proposal(x, {**info, "run": run, "y": clipped.side * v}, state)
+
+
+def _inside(history: History, run: int, clipped: Clipped) -> History:
+    """The evaluations of one run, with coordinates in [-1, 1]^d."""
+    return history.within(
+        lambda info: info["y"] / clipped.side if info.get("run") == run else None,
+        int(clipped.A.shape[1]),
+    )

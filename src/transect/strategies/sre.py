@@ -11,7 +11,7 @@ import numpy as np
 from .._array import Host
 from .._checks import whole_number
 from ..fit import Surrogate
-from ..model import Model
+from ..model import Memory, Model, recall, remember
 from .guarantee import no_guarantee
 from .inner import Confidence, check_acquisition, step
 from .protocol import (
@@ -27,6 +27,7 @@ from .protocol import (
 )
 
 UNKNOWN_EVALS = 200  # evaluations to divide up where nobody says how many there will be
+KEPT = ("index", "anchor", "value", "t")  # of a stage, for a run that is taken up again
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,17 @@ class _Stage:
     def k(self) -> int:
         """Coordinates: y, and c after the first stage."""
         return int(self.A.shape[1]) + (self.index > 0)
+
+    def inside(self, history: History) -> History:
+        """The evaluations of this stage, in its own coordinates."""
+        return history.within(lambda info: _coordinates(info, self), self.k)
+
+    def seen(self, inside: History) -> History:
+        """With the free observation: c = 1 and y = 0 give x̃."""
+        if self.index == 0:
+            return inside
+        free = np.append(np.zeros(self.k - 1), 1.0)
+        return replace(inside, X=np.vstack([free, inside.X]), y=np.append(self.value, inside.y))
 
     def proposal(self, setting: Setting, v: Host, info: Info) -> Proposal:
         d = self.A.shape[1]
@@ -100,6 +112,21 @@ class SRE:
         free_coordinates(self.d, setting.D)
         return _State(setting)
 
+    def remember(self, state: _State) -> Memory:
+        stage = state.stage
+        if stage is None:
+            return {}
+        numbers = {name: getattr(stage, name) for name in KEPT}
+        return {**numbers, "model": remember(stage.model)}
+
+    def recall(self, setting: Setting, memory: Memory, history: History) -> _State:
+        if not memory:
+            return self.start(setting)
+        A = self._matrix(setting, memory["index"])
+        stage = _Stage(A=A, **{name: memory[name] for name in KEPT})
+        model = recall(memory["model"], stage.seen(stage.inside(history)).X, setting.device)
+        return _State(setting, replace(stage, model=model))
+
     def initial(self, state: _State, history: History, u: Host) -> Proposal:
         stage = self._stage(state, history)
         return stage.proposal(state.setting, np.resize(u, stage.k), {})
@@ -112,15 +139,11 @@ class SRE:
         deadline: float | None = None,
     ) -> Proposal:
         stage, setting = self._stage(state, history), state.setting
-        inside = history.within(lambda info: _coordinates(info, stage), stage.k)
+        inside = stage.inside(history)
         if inside.values == 0 or (stage.index and inside.asked < stage.A.shape[1] + 2):
             return stage.proposal(setting, rng.uniform(-1.0, 1.0, stage.k), {})
-        if stage.index:  # the free observation: c = 1 and y = 0 give x̃
-            free = np.append(np.zeros(stage.k - 1), 1.0)
-            inside = replace(
-                inside, X=np.vstack([free, inside.X]), y=np.append(stage.value, inside.y)
-            )
-        belief = Belief.of(self.surrogate, stage.model, inside, setting.device, deadline)
+        seen = stage.seen(inside)
+        belief = Belief.of(self.surrogate, stage.model, seen, setting.device, deadline)
         confidence = Confidence(self.beta, self.delta, acquisition=self.acquisition)
         found = step(confidence, belief, stage.t + 1, setting, rng, deadline)
         stage = replace(stage, t=stage.t + 1, model=belief.model)
@@ -139,11 +162,16 @@ class SRE:
             index = min(index, state.stage.index + 1)
             if state.stage.index == index or not history.values:
                 return state.stage
-        A = own_generator(setting, index).normal(scale=math.sqrt(1.0 / d), size=(D, d))
+        A = self._matrix(setting, index)
         if index == 0:
             return _Stage(0, A, np.zeros(D), math.nan)
         best = history.best
         return _Stage(index, A, history.X[best].copy(), float(history.y[best]))
+
+    def _matrix(self, setting: Setting, index: int) -> Host:
+        d = free_coordinates(self.d, setting.D)
+        scale = math.sqrt(1.0 / d)
+        return own_generator(setting, index).normal(scale=scale, size=(setting.D, d))
 
 
 def _coordinates(info: Info, stage: _Stage) -> Host | None:
