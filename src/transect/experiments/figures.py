@@ -16,6 +16,7 @@ from ..strategies import (
     MSUCB,
     REMBO,
     SRE,
+    Anchored,
     DropoutUCB,
     HeSBO,
     LineBO,
@@ -190,6 +191,7 @@ LEARNERS = (
     Line("rembo-d10", "REMBO, d = 10", lambda D: REMBO(d=10)),
     Line("hesbo-d10", "HeSBO, d = 10", lambda D: HeSBO(d=10)),
     Line("gp-ucb-practical", "GP-UCB, practical β", lambda D: GPUCB(beta="practical")),
+    Line("anchored", "Anchored", lambda D: Anchored()),
     Line("random", "random search", lambda D: RandomSearch()),
 )
 # The trade: more slices, or more free coordinates, for more computation; nothing is cut short.

@@ -18,11 +18,13 @@ from .task import N_INIT
 PANEL_INCHES = (3.4, 2.3)
 FRAME_INCHES = (0.5, 1.6)  # what titles, axis labels and the legend take
 DPI = 110
+UNSEEN = 5  # evaluations, random ones and the middle of the box, that would flatten all losses
 
-# Okabe and Ito's palette, which the colour-blind can tell apart, without its pale yellow. A
-# strategy looks the same in every figure; of two in one colour that meet, one is dashed.
+# Okabe and Ito's palette, which the colour-blind can tell apart, with a dark brown for its pale
+# yellow. A strategy looks the same in every figure; of two in one colour that meet, one is dashed.
 VERMILLION, BLACK, ORANGE, SKY = "#D55E00", "#000000", "#E69F00", "#56B4E9"
 GREEN, BLUE, PURPLE, GREY = "#009E73", "#0072B2", "#CC79A7", "#7F7F7F"
+BROWN = "#6B3E00"
 COLOURS = {
     "ms-ucb": VERMILLION,
     "gp-ucb": BLACK,
@@ -44,12 +46,13 @@ COLOURS = {
     "rembo-d10": BLUE,
     "hesbo-d10": PURPLE,
     "gp-ucb-practical": BLACK,
+    "anchored": BROWN,
     "all-adam": ORANGE,
     "linear-svm": ORANGE,
 }
 TRADE_COLOURS = (SKY, VERMILLION, BLUE, BLACK, GREY)
 DASHES = {"gp-ucb-ms-beta": "--", "random": ":"}
-EMPHASISED = ("ms-ucb", "ms-ucb-d10-1-1")
+EMPHASISED = ("ms-ucb", "ms-ucb-d10-1-1", "anchored")
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,7 @@ class Curve:
     ylabel: str
     of: Callable[[Cell], Host]  # (repeats, points)
     start: int  # evaluations before the first point
+    unseen: int = 0  # points left out at the beginning
 
 
 def best_curve(cell: Cell) -> Host:
@@ -88,8 +92,8 @@ CURVES = {
         Curve("-cumulative", "log10 of the average regret R_t / t", average_curve, N_INIT),
     ),
     Kind.LOSS: (
-        Curve("", "best loss so far", loss_curve, 0),
-        Curve("-each", "loss of each evaluation", lambda cell: cell.regret, 0),
+        Curve("", "best loss so far", loss_curve, 0, UNSEEN),
+        Curve("-each", "loss of each evaluation", lambda cell: cell.regret, 0, UNSEEN),
     ),
 }
 
@@ -251,7 +255,7 @@ def _panel(ax: Any, panel: Panel, lines: tuple[Line, ...], curve: Curve, table: 
         if cell is None:
             missing.append(line.title)
         else:
-            _draw_line(ax, line, curve.of(cell), curve.start)
+            _draw_line(ax, line, curve.of(cell), curve)
     ax.axvspan(0, N_INIT, color="0.92", zorder=0, linewidth=0)
     if missing:
         names = ["no results:", *missing] if len(missing) < len(lines) else ["no results"]
@@ -271,13 +275,14 @@ def _plain(ax: Any) -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def _draw_line(ax: Any, line: Line, values: Host, start: int) -> None:
+def _draw_line(ax: Any, line: Line, values: Host, curve: Curve) -> None:
     """Mean and one standard deviation of values (repeats, points); a reference is level."""
     if line.strategy is None:
         _draw_reference(ax, line, values)
         return
-    mean, deviation = values.mean(axis=0), values.std(axis=0)
-    x = start + np.arange(1, len(mean) + 1)
+    shown = values[:, curve.unseen :]
+    mean, deviation = shown.mean(axis=0), shown.std(axis=0)
+    x = curve.start + curve.unseen + np.arange(1, len(mean) + 1)
     label = line.label.removesuffix("-all")
     colour, first = COLOURS[label], label in EMPHASISED
     ax.fill_between(
