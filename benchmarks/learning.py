@@ -1,7 +1,7 @@
 """What the learning tasks cost: evaluations, and MS-UCB's suggestions in 5001 dimensions.
 
 Prints one JSON object. Needs MNIST and the stand-in for Gisette (see TRANSECT_DATA); networks are
-trained with NumPy, and on a GPU where torch finds one.
+trained with NumPy, and on a GPU where torch finds one, which then also makes suggestions.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -65,21 +66,23 @@ def _change(loss: RampLoss, u: Host, k: int, rng: np.random.Generator) -> None:
     loss(u)
 
 
-def whole_run(limit: str) -> dict[str, float]:
+def whole_run(limit: str, device: str | None = None) -> dict[str, float]:
     """MS-UCB on the ramp loss, in a process of its own for its peak memory."""
-    out = subprocess.run(
-        [sys.executable, __file__, "--run", limit], capture_output=True, text=True, check=True
-    )
+    command = [sys.executable, __file__, "--run", limit]
+    if device:
+        command += ["--device", device]
+    out = subprocess.run(command, capture_output=True, text=True, check=True)
     found: dict[str, float] = json.loads(out.stdout)
     return found
 
 
-def run_here(limit: str) -> dict[str, float]:
+def run_here(limit: str, device: str | None) -> dict[str, float]:
     problem = ramp(D)
     budget = {"none": None, "figure": suggest_evals(D), "least": 1000}[limit]
     strategy = MSUCB(d=10, n0=1, alpha=1)
     bounds = np.tile([-1.0, 1.0], (D, 1))
-    opt = Optimizer(bounds, strategy, seed=0, n_init=N_INIT, max_evals=T, suggest_evals=budget)
+    limits: dict[str, Any] = {"n_init": N_INIT, "max_evals": T, "suggest_evals": budget}
+    opt = Optimizer(bounds, strategy, seed=0, device=device, **limits)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     suggesting, evaluating = [], []
     for _ in range(T):
@@ -119,12 +122,16 @@ def networks() -> dict[str, float]:
     return found
 
 
-def _on_gpu(h: int) -> dict[str, float]:
+def there_is_a_gpu() -> bool:
     try:
         import torch
     except ImportError:
-        return {}
-    if not torch.cuda.is_available():
+        return False
+    return bool(torch.cuda.is_available())
+
+
+def _on_gpu(h: int) -> dict[str, float]:
+    if not there_is_a_gpu():
         return {}
     loss = network(10 * h, device="cuda").objective
     assert isinstance(loss, NetworkLoss)
@@ -144,13 +151,17 @@ def _on_gpu(h: int) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--run", help="none, figure or least: one run, in this process")
+    parser.add_argument("--device", help="a torch device that makes its suggestions")
     arguments = parser.parse_args()
     if arguments.run:
-        print(json.dumps(run_here(arguments.run)))
+        print(json.dumps(run_here(arguments.run, arguments.device)))
         return
+    # first, while this process is small: a child's peak memory starts from its parent's
+    runs = {limit: whole_run(limit) for limit in ("none", "figure", "least")}
+    if there_is_a_gpu():
+        runs["none, on the GPU"] = whole_run("none", "cuda")
     report = {
-        # first, while this process is small: a child's peak memory starts from its parent's
-        "ms_ucb": {limit: whole_run(limit) for limit in ("none", "figure", "least")},
+        "ms_ucb": runs,
         "ramp": ramp_evaluations(),
         "network": networks(),
     }

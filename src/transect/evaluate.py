@@ -200,7 +200,7 @@ class OnExecutor:
                     "the executor takes no more evaluations, since one of its workers died "
                     f"({error}); executor=function, which makes one, would be called again"
                 ) from error
-            self.executor.shutdown(wait=False)
+            self._retire()
             self.executor = self._make()
             future = self.executor.submit(self.f, x)
         self._flying[future] = id, until
@@ -225,6 +225,10 @@ class OnExecutor:
             future.cancel()
         self._flying = {}
         if self._make is not None:  # it is ours
+            self._retire()
+
+    def _retire(self) -> None:
+        if hasattr(self.executor, "shutdown"):
             self.executor.shutdown(wait=False)
 
 

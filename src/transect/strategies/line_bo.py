@@ -213,15 +213,12 @@ class LineBO:
 
 
 def _remember_line(line: _Line) -> Memory:
-    basis = line.segment.basis
-    assert basis is not None
-    direction = basis[:, 0]
-    queries = line.queries
+    assert line.segment.basis is not None
     return {
         "index": line.index,
         "through": line.through,
-        "direction": direction,
-        "queries": queries,
+        "direction": line.segment.basis[:, 0],
+        "queries": line.queries,
     }
 
 
