@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from transect import MSUCB, maximize, minimize, report
+from transect import MSUCB, Optimizer, maximize, minimize, report
 from transect.cli import main
 from transect.journal import APPLICATION, dumps, loads, read
 
@@ -144,18 +144,25 @@ def test_a_journal_of_a_later_format(tmp_path: Path) -> None:
         "DELETE FROM trials WHERE id = 1",
         "DELETE FROM points WHERE id = 3",
         "UPDATE run SET value = '[' WHERE key = 'bounds'",
+        "UPDATE run SET value = '9' WHERE key = 'n_init'",
+        "UPDATE run SET key = 'st3ategy' WHERE key = 'strategy'",
+        "UPDATE memory SET value = replace(value, '0', '1')",
+        "UPDATE queue SET x = zeroblob(length(x) + 8)",
+        "UPDATE queue SET checksum = 0",
         "DROP TABLE memory",
     ],
 )
 def test_damage_is_noticed_and_left_alone(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "run.db"
-    minimize(bowl, BOX, 4, "random", seed=0, journal=path, progress=False)
+    minimize(bowl, BOX, 4, "gp-ucb", seed=0, n_init=2, journal=path, progress=False)
+    with Optimizer(BOX, "gp-ucb", max_evals=9, journal=path) as opt:
+        opt.suggest_first(np.zeros(len(BOX)))
     file = sqlite3.connect(path)
-    file.execute(damage)
+    assert file.execute(damage).rowcount != 0
     file.commit()
     file.close()
     before = path.read_bytes()
-    for use in (read, lambda p: minimize(bowl, BOX, 9, "random", journal=p, progress=False)):
+    for use in (read, lambda p: minimize(bowl, BOX, 9, "gp-ucb", journal=p, progress=False)):
         with pytest.raises(ValueError, match="damaged"):
             use(path)
     assert path.read_bytes() == before

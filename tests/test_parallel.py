@@ -209,6 +209,16 @@ def test_anything_with_submit_will_do() -> None:
         run(bowl, executor=3)
 
 
+def test_an_executor_that_is_none_or_cannot_take_the_objective() -> None:
+    with pytest.raises(TypeError, match=r"executor must make what has submit\(f, x\), it made 3"):
+        run(bowl, executor=lambda: 3, workers=2)
+    with (
+        ProcessPoolExecutor(2) as executor,
+        pytest.raises(TypeError, match="cannot be sent to other processes"),
+    ):
+        run(lambda x: 1.0, executor=executor)
+
+
 def two_processes() -> ProcessPoolExecutor:
     return ProcessPoolExecutor(2)
 
@@ -332,6 +342,53 @@ def f(x):
 print("begun", flush=True)
 minimize(f, [(-1.0, 1.0)] * 6, 60, seed=0, n_init=6, workers=2, journal=sys.argv[1], progress=False)
 """
+
+
+LONG = """
+import os, sys, time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from transect import minimize
+def f(x):
+    Path(sys.argv[2], str(os.getpid())).touch()
+    time.sleep(3600)
+def two():
+    return ProcessPoolExecutor(2)
+where = {"workers": 2} if sys.argv[3] == "workers" else {"executor": two}
+minimize(f, [(-1.0, 1.0)] * 6, 60, seed=0, n_init=6, journal=sys.argv[1], progress=False, **where)
+"""
+
+
+def is_alive(pid: str) -> bool:
+    status = Path("/proc", pid, "stat")
+    return status.exists() and ") Z " not in status.read_text()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("where", ["workers", "pool"])
+def test_what_outlives_a_killed_run_does_not_keep_its_journal(tmp_path: Path, where: str) -> None:
+    """Copies of the process that was killed had its lock, and evaluated on."""
+    path, script, marks = tmp_path / "run.db", tmp_path / "script.py", tmp_path / "marks"
+    marks.mkdir()
+    script.write_text(LONG)
+    process = subprocess.Popen(
+        [sys.executable, str(script), str(path), str(marks), where], start_new_session=True
+    )
+    until = time.monotonic() + 60
+    while len(list(marks.iterdir())) < 2 and time.monotonic() < until:
+        time.sleep(0.01)
+    evaluators = [mark.name for mark in marks.iterdir()]
+    try:
+        process.kill()
+        process.wait()
+        with Optimizer(BOX, seed=0, n_init=6, max_evals=60, journal=path) as opt:
+            assert len(opt.pending) == 2
+        while any(map(is_alive, evaluators)) and time.monotonic() < until and where == "workers":
+            time.sleep(0.05)
+        assert where == "pool" or not any(map(is_alive, evaluators))
+    finally:
+        for pid in filter(is_alive, evaluators):
+            os.kill(int(pid), signal.SIGKILL)
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])

@@ -270,6 +270,26 @@ def test_where_the_machine_rounds_otherwise_a_run_goes_on_and_says_so(
     assert caplog.text.count("not bit for bit") == 1
 
 
+def test_sre_divides_up_other_evaluations_when_there_are_more(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    run(tmp_path / "run.db", SRE(d=3), Objective(), 30)
+    assert run(tmp_path / "run.db", SRE(d=3), Objective(), 60).nfev == 60
+    assert "max_evals was 30, on which suggestions may depend" in caplog.text
+
+
+def test_fewer_evaluations_than_were_made(tmp_path: Path) -> None:
+    first = run(tmp_path / "run.db", GPUCB(), Objective(), 12)
+    fewer = run(tmp_path / "run.db", GPUCB(), Objective(), 10)
+    assert fewer.message == "made 12 evaluations before, and max_evals is 10"
+    np.testing.assert_array_equal(fewer.x_iters, first.x_iters)
+
+
+def test_a_folder_is_no_journal(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError, match="is a folder, not a journal"):
+        Optimizer(BOX, journal=tmp_path)
+
+
 @pytest.mark.parametrize("strategy", [Anchored(), MSUCB(d=3, alpha=1)], ids=["anchored", "ms-ucb"])
 def test_what_cannot_be_written_has_not_happened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, strategy: Strategy

@@ -1,4 +1,7 @@
-"""A file that one process at a time can hold; the system lets go of it when the process ends."""
+"""A file that one process at a time can hold; the system lets go of it when the process ends.
+
+Copies of the process do not hold it: those that outlive it would keep others out.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import socket
 import sys
 from pathlib import Path
 from typing import IO, Any
+from weakref import WeakSet
 
 
 class FileLock:
@@ -29,6 +33,7 @@ class FileLock:
         file.write(f"process {os.getpid()} on {socket.gethostname()}")
         file.flush()
         self._file: IO[str] | None = file
+        _held.add(self)
 
     def release(self) -> None:
         """Let go, and leave nothing behind."""
@@ -38,6 +43,20 @@ class FileLock:
                 self.path.unlink(missing_ok=True)
             self._file.close()
             self._file = None
+
+
+_held: WeakSet[FileLock] = WeakSet()
+
+
+def _let_go_in_a_copy() -> None:
+    for lock in _held:
+        if lock._file is not None:
+            lock._file.close()
+            lock._file = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go_in_a_copy)
 
 
 def _is_at(file: IO[str], path: Path) -> bool:

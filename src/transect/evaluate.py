@@ -14,10 +14,17 @@ import signal
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    ProcessPoolExecutor,
+    wait,
+)
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as wait_for
+from threading import Thread
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,6 +34,7 @@ from ._array import Host
 Objective = Callable[[Any], Any]
 KILLED = ("KilledWorker",)  # Dask's name for what others call a broken executor
 POLL = 0.05  # seconds between two looks at futures that cannot be waited for
+WATCH = 0.5  # seconds between two looks at whether the run is still there
 
 
 @dataclass(frozen=True)
@@ -186,6 +194,12 @@ class OnExecutor:
                     f"executor must have submit(f, x), or make one that has, got {executor!r:.100}"
                 )
             self._make, executor = executor, executor()
+            if not hasattr(executor, "submit"):
+                raise TypeError(
+                    f"executor must make what has submit(f, x), it made {executor!r:.100}"
+                )
+        if isinstance(executor, ProcessPoolExecutor):
+            _must_pickle(f)
         self.f, self.executor, self.limit = f, executor, limit
         self.capacity = count or _size_of(executor)
         self._flying: dict[Any, tuple[int, float]] = {}  # future: id, until
@@ -236,6 +250,7 @@ def _work(f: Objective, pipe: Connection, inherited: Sequence[Connection]) -> No
     """What a process of our own does: evaluate what comes, until nothing comes any more."""
     if hasattr(os, "setsid"):
         os.setsid()  # a group of its own, with all that the objective starts
+        Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     for end in inherited:
         end.close()
     random.seed()  # copies of one process would all draw the same numbers
@@ -249,6 +264,13 @@ def _work(f: Objective, pipe: Connection, inherited: Sequence[Connection]) -> No
                 pipe.send(Outcome(error=f"the value cannot be sent back: {error}"))
     except (EOFError, OSError, KeyboardInterrupt):
         pass  # the run is over
+
+
+def _end_with(parent: int) -> None:
+    """End this process, and what it started, when the run was killed: nobody waits for it."""
+    while os.getppid() == parent:
+        time.sleep(WATCH)
+    os.killpg(0, signal.SIGKILL)
 
 
 def _dismiss(worker: _Worker) -> None:

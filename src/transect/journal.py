@@ -1,7 +1,7 @@
 """A run on disk: one SQLite file, written as the run goes on, readable at any time.
 
 Vectors are blobs of little-endian doubles, everything else is JSON, so that opening a file of
-unknown origin can do no harm. A write has reached the disk when it returns. Every trial has a
+unknown origin can do no harm. A write has reached the disk when it returns. Every row has a
 checksum: SQLite notices damage to its own pages, not to what is in them.
 """
 
@@ -25,11 +25,11 @@ from .box import Box
 from .trial import Trial
 
 APPLICATION = 0x7452614E  # in the file's header: it is one of ours
-FORMAT = 2
+FORMAT = 3
 ARRAY = "array"  # a JSON object with this key is one
 
 TABLES = """
-CREATE TABLE run (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE run (key TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL);
 CREATE TABLE trials (
     id INTEGER PRIMARY KEY,
     info TEXT NOT NULL,
@@ -45,8 +45,8 @@ CREATE TABLE points (
     point BLOB NOT NULL,
     unit INTEGER NOT NULL   -- 1: [-1, 1] stands for the bounds, 0: in the user's units
 );
-CREATE TABLE queue (place INTEGER PRIMARY KEY, x BLOB NOT NULL);
-CREATE TABLE memory (ask INTEGER NOT NULL, value TEXT NOT NULL);
+CREATE TABLE queue (place INTEGER PRIMARY KEY, x BLOB NOT NULL, checksum INTEGER NOT NULL);
+CREATE TABLE memory (ask INTEGER NOT NULL, value TEXT NOT NULL, checksum INTEGER NOT NULL);
 """
 
 ENTRIES = "SELECT t.*, p.point, p.unit FROM trials t JOIN points p ON t.id = p.id ORDER BY t.id"
@@ -133,16 +133,16 @@ class Journal:
         with self._whole():
             for statement in TABLES.split(";"):
                 self._file.execute(statement)
-            rows = [(key, dumps(value)) for key, value in settings.items()]
-            self._file.executemany("INSERT INTO run VALUES (?, ?)", rows)
+            rows = [_checked(key, dumps(value)) for key, value in settings.items()]
+            self._file.executemany("INSERT INTO run VALUES (?, ?, ?)", rows)
             self._file.execute(f"PRAGMA application_id = {APPLICATION}")
             self._file.execute(f"PRAGMA user_version = {FORMAT}")
 
     def change(self, setting: str, value: Any) -> None:
         """Keep another value of a setting."""
         with self._whole():
-            row = (dumps(value), setting)
-            self._file.execute("UPDATE run SET value = ? WHERE key = ?", row)
+            row = _checked(setting, dumps(value))
+            self._file.execute("REPLACE INTO run VALUES (?, ?, ?)", row)
 
     def asked(self, entry: Entry, memory: Any | None = None, *, queued: bool = False) -> None:
         """Keep a trial that was asked for, and what the strategy knew before that.
@@ -153,8 +153,8 @@ class Journal:
             self._insert(entry)
             if memory is not None:
                 self._file.execute("DELETE FROM memory")
-                row = (entry.trial.id, dumps(memory))
-                self._file.execute("INSERT INTO memory VALUES (?, ?)", row)
+                row = _checked(entry.trial.id, dumps(memory))
+                self._file.execute("INSERT INTO memory VALUES (?, ?, ?)", row)
             if queued:
                 first = "(SELECT min(place) FROM queue)"
                 self._file.execute(f"DELETE FROM queue WHERE place = {first}")
@@ -172,8 +172,8 @@ class Journal:
     def queued(self, points: Sequence[Host]) -> None:
         """Keep points (D,) that are to be asked for first, after those that are kept already."""
         with self._whole():
-            rows = [(_bytes(x),) for x in points]
-            self._file.executemany("INSERT INTO queue (x) VALUES (?)", rows)
+            rows = [_checked(_bytes(x)) for x in points]
+            self._file.executemany("INSERT INTO queue (x, checksum) VALUES (?, ?)", rows)
 
     def close(self) -> None:
         """Nothing more is written; more than once is fine."""
@@ -204,23 +204,24 @@ def read(path: str | Path) -> Run:
     """The run in the file at ``path``, finished or not; nothing is changed in it."""
     path = Path(path)
     if not path.is_file():
+        if path.is_dir():
+            raise IsADirectoryError(f"{path} is a folder, not a journal")
         raise FileNotFoundError(f"there is no journal {path}")
     try:
         with closing(_for_reading(path)) as file:
             _check(file, path)
             file.execute("BEGIN")  # one moment of a run that may go on meanwhile
-            settings = {key: loads(value) for key, value in file.execute("SELECT * FROM run")}
+            settings = {key: loads(value) for key, value in _rows(file, "* FROM run")}
             box = Box.of(settings["bounds"])
             entries = [Entry.of(row, box) for row in file.execute(ENTRIES)]
             _check_order(entries, *file.execute("SELECT count(*) FROM trials").fetchone())
-            queue = [_vector(x) for (x,) in file.execute("SELECT x FROM queue ORDER BY place")]
-            memory = file.execute("SELECT ask, value FROM memory").fetchone()
-            known = None if memory is None else (int(memory[0]), loads(memory[1]))
+            queue = [_vector(x) for (x,) in _rows(file, "x, checksum FROM queue ORDER BY place")]
+            memory = [(int(ask), loads(value)) for ask, value in _rows(file, "* FROM memory")]
     except (sqlite3.DatabaseError, KeyError, TypeError, ValueError) as error:
         if isinstance(error, _Foreign):
             raise ValueError(str(error)) from None
         raise ValueError(f"{path} is no journal, or a damaged one: {error}") from None
-    return Run(settings, tuple(entries), tuple(queue), known)
+    return Run(settings, tuple(entries), tuple(queue), memory[0] if memory else None)
 
 
 def dumps(tree: Any) -> str:
@@ -284,6 +285,19 @@ def _bytes(x: Host) -> bytes:
 def _vector(data: bytes) -> Host:
     x: Host = np.frombuffer(data, dtype="<f8")
     return x
+
+
+def _checked(*values: Any) -> tuple[Any, ...]:
+    """A row and its checksum."""
+    return (*values, _checksum(values))
+
+
+def _rows(file: sqlite3.Connection, what: str) -> Iterator[Sequence[Any]]:
+    """Rows without their checksums, which come last; a ValueError if one is wrong."""
+    for *values, checksum in file.execute(f"SELECT {what}"):
+        if _checksum(values) != checksum:
+            raise ValueError(f"the checksum of {values[0]!r:.40} is wrong")
+        yield values
 
 
 def _checksum(values: Sequence[Any]) -> int:

@@ -202,7 +202,9 @@ def _run(
                     if callback is not None:
                         callback(_result(opt, "running"))
             message = f"made all {max_evals} evaluations"
-            if waiting or _made(opt) < max_evals:
+            if _made(opt) > max_evals:
+                message = f"made {_made(opt)} evaluations before, and max_evals is {max_evals}"
+            elif waiting or _made(opt) < max_evals:
                 message = f"stopped after max_time = {max_time} s"
         except StopIteration:
             message = "stopped by the callback"

@@ -363,10 +363,10 @@ class Optimizer:
                 self._state = proposal.state
                 same = same and np.array_equal(proposal.x, self._ledger.unit(id))
         if not (same or timed):
-            log.warning(
-                "this machine, or this version, rounds otherwise than what wrote the journal: "
-                "the run goes on, but not bit for bit as it would have"
-            )
+            why = "this machine, or this version, rounds otherwise than what wrote the journal"
+            if self.max_evals != run.settings["max_evals"]:
+                why = f"max_evals was {run.settings['max_evals']}, on which suggestions may depend"
+            log.warning("%s: the run goes on, but not bit for bit as it would have", why)
 
 
 def _aim(limit: float | None) -> float | None:
