@@ -315,6 +315,10 @@ def test_a_run_ends_with_its_result(
         f"best value {best.value:.10g}, evaluation {best.id + 1}",
         f"journal {tmp_path / 'study.db'}",
     ]
+    assert main(["report", str(study)]) == 0
+    of_study = capsys.readouterr().out
+    assert main(["report", str(tmp_path / "study.db")]) == 0
+    assert capsys.readouterr().out == of_study
 
 
 def test_what_the_study_says_is_what_is_done(write: Any, tmp_path: Path) -> None:

@@ -113,15 +113,16 @@ def _add_report(commands: Any) -> None:
     report = commands.add_parser(
         "report", help="what a run found, what its suggestions took, which guarantee it has"
     )
-    report.add_argument("journal", type=Path, help="the run's journal: minimize(journal=…)")
+    report.add_argument("run", type=Path, help="a study.toml, or a journal: minimize(journal=…)")
     report.add_argument("--all", action="store_true", help="every suggestion, not a dozen")
     report.set_defaults(call=_report)
 
 
 def _report(arguments: argparse.Namespace) -> int:
     from .report import report
+    from .study_command import journal_of
 
-    print(report(arguments.journal, arguments.all))
+    print(report(journal_of(arguments.run), arguments.all))
     return 0
 
 

@@ -115,6 +115,11 @@ def _status(kept: _Kept) -> dict[str, Any]:
     }
 
 
+def journal_of(path: Path) -> Path:
+    """Of a study; else the path itself."""
+    return load(path).journal if path.suffix == SUFFIX else path
+
+
 def _kept(path: Path) -> _Kept:
     """The run of a study, or of a journal."""
     return _of_study(load(path)) if path.suffix == SUFFIX else _Kept(path, read(path))
