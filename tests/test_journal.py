@@ -120,6 +120,18 @@ def test_other_files_are_refused_and_left_alone(
     assert path.read_bytes() == before
 
 
+def test_reading_leaves_nothing_behind(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    minimize(bowl, BOX, 4, "random", journal=path, progress=False)
+    assert len(read(path).trials) == 4
+    assert list(tmp_path.iterdir()) == [path]
+    with Optimizer(BOX, "random", max_evals=9, journal=path) as opt:
+        opt.ask()
+        assert len(read(path).trials) == 5  # what is in the log counts, too
+    assert len(read(path).trials) == 5
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_a_journal_of_a_later_format(tmp_path: Path) -> None:
     path = tmp_path / "run.db"
     minimize(bowl, BOX, 2, "random", journal=path, progress=False)

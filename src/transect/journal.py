@@ -239,7 +239,9 @@ class _Foreign(ValueError):
 
 
 def _for_reading(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+    # Where there is no log nobody writes, and SQLite need not leave one behind for readers.
+    still = "" if path.with_name(path.name + "-wal").exists() else "&immutable=1"
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro{still}", uri=True)
 
 
 def _is_empty(path: Path) -> bool:
