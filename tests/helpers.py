@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -70,3 +72,19 @@ def log_posterior(
 ) -> LogPosterior:
     priors = replace(PRIORS[prior](X.shape[1]), learn_mean=learn_mean)
     return LogPosterior(KERNELS[kernel], X, u, None if ard else squared_distance(X, X), priors)
+
+
+def has_ended(pid: str | int, within: float = 20.0) -> bool:
+    """Whether a process is gone after so many seconds at most."""
+    until = time.monotonic() + within
+    while is_alive(pid) and time.monotonic() < until:
+        time.sleep(0.02)
+    return not is_alive(pid)
+
+
+def is_alive(pid: str | int) -> bool:
+    """Whether there is such a process, and not only its end to be noticed."""
+    try:
+        return ") Z " not in Path("/proc", str(pid), "stat").read_text()
+    except OSError:
+        return False

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from helpers import has_ended, is_alive
 from transect import Optimizer, maximize, minimize
 from transect.evaluate import Here, OnExecutor, Outcome, Processes
 from transect.journal import read
@@ -24,14 +25,6 @@ BOX = [(-1.0, 1.0)] * 6
 
 def bowl(x: Any) -> float:
     return float(np.sum(np.square(x)))
-
-
-def is_alive(pid: str) -> bool:
-    """Whether there is such a process, and not only its end to be noticed."""
-    try:
-        return ") Z " not in Path("/proc", pid, "stat").read_text()
-    except OSError:
-        return False
 
 
 def run(f: Any, evals: int = 30, **options: Any) -> Any:
@@ -146,10 +139,7 @@ def test_what_the_objective_started_ends_with_it(tmp_path: Path) -> None:
     r = run(f, 2, workers=2, eval_time=0.3, strategy="random")
     assert [t.error for t in r.trials] == ["took longer than 0.3 s"] * 2
     for mark in tmp_path.iterdir():
-        until = time.monotonic() + 10
-        while is_alive(mark.name) and time.monotonic() < until:
-            time.sleep(0.01)
-        assert not is_alive(mark.name)
+        assert has_ended(mark.name)
 
 
 def test_processes_draw_their_own_numbers() -> None:
@@ -385,9 +375,7 @@ def test_what_outlives_a_killed_run_does_not_keep_its_journal(tmp_path: Path, wh
         process.wait()
         with Optimizer(BOX, seed=0, n_init=6, max_evals=60, journal=path) as opt:
             assert len(opt.pending) == 2
-        while any(map(is_alive, evaluators)) and time.monotonic() < until and where == "workers":
-            time.sleep(0.05)
-        assert where == "pool" or not any(map(is_alive, evaluators))
+        assert where == "pool" or all(map(has_ended, evaluators))
     finally:
         for pid in filter(is_alive, evaluators):
             os.kill(int(pid), signal.SIGKILL)

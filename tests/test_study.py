@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from helpers import has_ended
 from transect.cli import main
 from transect.journal import read
 from transect.space import Space
@@ -146,19 +147,7 @@ def test_a_program_over_its_time_is_stopped_with_its_children(write: Any, tmp_pa
     assert {t.error for t in read(tmp_path / "study.db").trials} == {"took longer than 1.5 s"}
     pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
     assert len(pids) == 4
-    assert not any(is_alive(pid) for pid in pids)
-
-
-def is_alive(pid: int) -> bool:
-    for _ in range(20):  # a process that was killed takes a moment to go
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-        except OSError:
-            return False
-        if state == "Z":
-            return False
-        time.sleep(0.05)
-    return True
+    assert all(has_ended(pid) for pid in pids)
 
 
 # --- units ---------------------------------------------------------------------------
@@ -399,13 +388,20 @@ def test_a_run_that_max_time_stops_ends_with_1(
     assert 1 <= len(read(tmp_path / "study.db").trials) < 50
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code", "limit"),
+    [
+        (signal.SIGINT, 130, ""),
+        (signal.SIGTERM, 143, ""),
+        (signal.SIGKILL, -9, "eval_time = 60\n"),  # in a process of its own, which notices
+    ],
+)
 def test_a_run_that_is_stopped_stops_its_program_and_goes_on_later(
-    number: int, code: int, write: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    number: int, code: int, limit: str, write: Any, tmp_path: Path, capsys: Any
 ) -> None:
     body = "slow = not os.path.exists('quick')\nopen('pid', 'w').write(str(os.getpid()))\n"
     body += "os.rename('pid', 'started'); time.sleep(60 * slow); print(1)"
-    study = write(program(tmp_path, body), TWO, RANDOM, "max_evals = 3\n")
+    study = write(program(tmp_path, body), TWO, RANDOM, "max_evals = 3\n" + limit)
     run = subprocess.Popen([sys.executable, "-m", "transect", "run", str(study)], stderr=-1)
     while not (tmp_path / "started").exists():
         assert run.poll() is None
@@ -413,7 +409,7 @@ def test_a_run_that_is_stopped_stops_its_program_and_goes_on_later(
     run.send_signal(number)
     run.communicate(timeout=10)
     assert run.returncode == code
-    assert not is_alive(int((tmp_path / "started").read_text()))
+    assert has_ended((tmp_path / "started").read_text())
     assert main(["status", str(study), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["pending"] == 1
     (tmp_path / "quick").touch()

@@ -270,6 +270,8 @@ def _end_with(parent: int) -> None:
     """End this process, and what it started, when the run was killed: nobody waits for it."""
     while os.getppid() == parent:
         time.sleep(WATCH)
+    os.killpg(0, signal.SIGTERM)  # on which programs are ended that have a group of their own
+    time.sleep(1.0)
     os.killpg(0, signal.SIGKILL)
 
 
