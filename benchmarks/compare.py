@@ -2,7 +2,8 @@
 
 ``make bench-compare`` carries on with the runs in results-compare, one process a core, and then
 reports on all that is there. All of it is days of work, nearly all of it BoTorch's: --tasks,
---methods, --seeds and --time choose a part, and more is added by a later call. With --report
+--methods, --seeds and --time choose a part, and more is added by a later call. With --packed FILE
+runs that are in that file need not be made: the folder's are added to them. With --report
 nothing is run. The tasks rover, mopta08 and ramp need their data (see ``transect.problems.data``).
 """
 
@@ -18,7 +19,7 @@ from comparison.figure import draw
 from comparison.ours import PREFIX
 from comparison.pool import in_order, run_all
 from comparison.registry import NAMES, factory
-from comparison.summary import Summary
+from comparison.summary import Key, Summary
 from comparison.tables import report
 from comparison.tasks import TASKS
 from transect._threads import cores
@@ -67,7 +68,7 @@ def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--time", type=float, help="seconds after which to stop, to go on later")
     parser.add_argument("--out", type=Path, default=RESULTS, help="the folder of the runs")
     parser.add_argument("--report", action="store_true", help="only report on what is there")
-    parser.add_argument("--packed", type=Path, help="report on this file instead of a folder")
+    parser.add_argument("--packed", type=Path, help="earlier results, which the folder's replace")
     parser.add_argument("--pack", type=Path, help="write what the report needs to this file")
     parser.add_argument("--judged", help="the method that is compared with all others")
     parser.add_argument("--figure", type=Path, help="where to draw the figure")
@@ -78,10 +79,12 @@ def main(words: Sequence[str] | None = None) -> None:
     given = parse(words)
     logging.basicConfig(format="%(message)s")
     tasks = chosen(given.tasks, list(TASKS))
-    if not (given.report or given.packed):
+    earlier = Summary.load(given.packed) if given.packed else Summary.empty()
+    if not given.report:
         jobs = in_order(tasks, all_methods(given.methods, ()), given.seeds, given.evals)
+        jobs = [j for j in jobs if not earlier.has(Key(j.task, j.method, j.seed), j.evals)]
         run_all(jobs, given.out, given.workers, given.time)
-    everything = Summary.load(given.packed) if given.packed else Summary.of_runs(given.out)
+    everything = earlier.replaced_by(Summary.of_runs(given.out))
     summary = everything.only(tasks, all_methods(given.methods, everything.methods))
     if given.pack:
         summary.save(given.pack)

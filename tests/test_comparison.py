@@ -308,6 +308,22 @@ def test_summary_of_runs(tmp_path: Path) -> None:
     assert summary.Summary.of_runs(tmp_path / "none").tasks == []
 
 
+def test_runs_of_an_earlier_file_are_not_made_again(tmp_path: Path) -> None:
+    packed, more = tmp_path / "packed.npz", tmp_path / "more.npz"
+    words = ["--tasks", SMALL, "--methods", "random", "--workers", "1"]
+    first, second = (["--out", str(tmp_path / name)] for name in ("first", "second"))
+    compare.main([*words, *first, "--seeds", "0-1", "--evals", "30", "--pack", str(packed)])
+    known = ["--packed", str(packed), "--pack", str(more)]
+    compare.main([*words, *second, "--seeds", "1-2", "--evals", "30", *known])
+    assert [path.name for path in (tmp_path / "second").rglob("*.npz")] == ["002.npz"]
+    assert sorted(key.seed for key in Summary.load(more).keys) == [0, 1, 2]
+    # further than the file has it: made anew, and it takes the place of the shorter one
+    compare.main([*words, *second, "--seeds", "1-1", "--evals", "40", *known])
+    found = Summary.load(more)
+    assert sorted(key.seed for key in found.keys) == [0, 1, 2]
+    assert list(found.at(SMALL, "random", 40)) == [1]
+
+
 def test_figure(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     figure.draw(made_up(), "a", tmp_path / "figure.png")
@@ -329,7 +345,8 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     compare.main([*words, *folder, "--evals", "60", "--workers", "1", "--pack", str(packed)])
     first = capsys.readouterr().out
     assert "Best value after 50 evaluations" in first
-    compare.main([*words, "--packed", str(packed)])
+    nowhere = ["--out", str(tmp_path / "none")]
+    compare.main([*words, *nowhere, "--packed", str(packed), "--report"])
     assert capsys.readouterr().out == first
     with pytest.raises(ValueError, match="nothing matches 'x'"):
         compare.main(["--tasks", "x", "--report"])

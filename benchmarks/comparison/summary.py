@@ -57,6 +57,20 @@ class Summary:
         rows.sort(key=lambda i: order[self.keys[i].method])
         return Summary(tuple(self.keys[i] for i in rows), self.best[rows], self.seconds[rows])
 
+    def replaced_by(self, later: Summary) -> Summary:
+        """These runs, but for those that ``later`` has, and all of ``later``."""
+        there = set(later.keys)
+        rows = [i for i, key in enumerate(self.keys) if key not in there]
+        return Summary(
+            (*(self.keys[i] for i in rows), *later.keys),
+            np.concatenate([self.best[rows], later.best]),
+            np.concatenate([self.seconds[rows], later.seconds]),
+        )
+
+    def has(self, key: Key, evals: int) -> bool:
+        """Whether that run came so far; not known between two checkpoints."""
+        return evals in CHECKPOINTS and key.seed in self.at(key.task, key.method, evals)
+
     def at(self, task: str, method: str, evals: int) -> dict[int, float]:
         """The best values after so many evaluations, one of the checkpoints, by seed."""
         column = self.best[:, CHECKPOINTS.index(evals)]
@@ -92,6 +106,11 @@ class Summary:
         names, seeds = numbers.take("names").tolist(), numbers.integers("seeds", None).tolist()
         keys = [Key(t, m, s) for (t, m), s in zip(names, seeds, strict=True)]
         return Summary(tuple(keys), numbers.take("best"), numbers.take("seconds"))
+
+    @staticmethod
+    def empty() -> Summary:
+        checkpoints = len(CHECKPOINTS)
+        return Summary((), np.empty((0, checkpoints), np.float32), np.empty(0, np.float32))
 
     @staticmethod
     def of_runs(folder: Path) -> Summary:
