@@ -6,6 +6,7 @@ import math
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 import compare
 from comparison import figure, runs, standings, summary, tables
+from comparison.closed_form import ClosedPosterior, closed_form
 from comparison.method import Centre, Random, Start
 from comparison.pool import in_order, run_all
 from comparison.registry import NAMES, factory
@@ -124,6 +126,75 @@ def test_names() -> None:
     for name in ("no-such", "transect:no-such", "gp-ucb"):
         with pytest.raises(ValueError, match="there are random"):
             factory(name)
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("default")  # of libraries that are not ours
+@pytest.mark.parametrize("D", [2, 100])
+def test_botorchs_loss_in_closed_form_is_its_own(D: int) -> None:
+    import torch
+    from botorch.optim.closures import get_loss_closure_with_grads
+    from botorch.optim.utils import get_parameters
+    from linear_operator.utils.errors import NotPSDError
+
+    mll = default_of_botorch(D).train()
+    parameters = get_parameters(mll, requires_grad=True)
+    theirs, ours = get_loss_closure_with_grads(mll, parameters), closed_form(mll)
+    for scale in (0.7, 1.0, 3.0):
+        with torch.no_grad():
+            for parameter in parameters.values():
+                parameter.mul_(scale).add_(0.1 * torch.rand_like(parameter))
+        (value, grads), (other, others) = theirs(), ours()
+        # their priors are in single precision
+        assert other.item() == pytest.approx(value.item(), abs=1e-7 * D)
+        for grad, its in zip(grads, others, strict=True):
+            np.testing.assert_allclose(its.numpy(), grad.numpy(), rtol=0.0, atol=1e-7)
+
+    with torch.no_grad():  # not a covariance: what they say to it is said
+        mll.likelihood.noise_covar.raw_noise.fill_(-0.5)
+    with pytest.raises(NotPSDError):
+        ours()
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("D", [2, 100])
+def test_botorchs_acquisition_in_closed_form_is_its_own(D: int) -> None:
+    import torch
+    from botorch.acquisition import LogExpectedImprovement
+    from botorch.fit import fit_gpytorch_mll
+
+    mll = default_of_botorch(D)
+    fit_gpytorch_mll(mll, closure=closed_form(mll))
+    anywhere = torch.rand(20, 1, D, dtype=torch.double)
+    points = torch.cat([anywhere, mll.model.train_inputs[0][:5, None, :] + 1e-3])
+    points.requires_grad_()
+    found = []
+    for model in (mll.model, ClosedPosterior(mll.model)):
+        values = LogExpectedImprovement(model, best_f=110.0)(points)
+        found.append((values.detach().numpy(), torch.autograd.grad(values.sum(), points)[0]))
+    (own, own_grad), (closed, grad) = found
+    np.testing.assert_allclose(closed, own, rtol=1e-6)
+    np.testing.assert_allclose(grad, own_grad, rtol=1e-5, atol=1e-5 * float(own_grad.abs().max()))
+    many = mll.model.train_inputs[0]
+    np.testing.assert_allclose(
+        ClosedPosterior(mll.model).posterior(many).mean.numpy(),
+        mll.model.posterior(many).mean.detach().numpy(),
+        rtol=1e-6,
+    )
+
+
+def default_of_botorch(D: int) -> Any:
+    """The likelihood of a default model, of 40 values that are neither small nor around 0."""
+    import torch
+    from botorch.models import SingleTaskGP
+    from gpytorch.mlls import ExactMarginalLogLikelihood
+
+    rng = np.random.default_rng(D)
+    X = rng.uniform(0.0, 1.0, (40, D))
+    y = np.sin(5.0 * X[:, :1]) + X[:, 1:2] ** 2 + 0.05 * rng.standard_normal((40, 1))
+    model = SingleTaskGP(torch.tensor(X), torch.tensor(100.0 + 20.0 * y))
+    return ExactMarginalLogLikelihood(model.likelihood, model)
 
 
 # --- runs ---------------------------------------------------------------------------------

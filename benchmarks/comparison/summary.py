@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from transect.plots import best_so_far
 from transect.problems.data import Numbers, keep
 
+from .registry import UNTIMED
 from .tasks import N_INIT, TASKS
 
 CHECKPOINTS = (20, 25, 30, 40, 50, 60, 80, 100, 125, 150, 175, 200, 250, 300, 350, 400)
@@ -124,7 +125,7 @@ class Summary:
                 keys.append(key)
                 best.append(_at_checkpoints(run["y"]))
                 times = run["seconds"][TIMED]
-                enough = len(times) >= ENOUGH
+                enough = len(times) >= ENOUGH and key.method not in UNTIMED
                 seconds.append(statistics.fmean(times.tolist()) if enough else np.nan)
         table = np.array(best, dtype=np.float32).reshape(-1, len(CHECKPOINTS))
         return Summary(tuple(keys), table, np.array(seconds, dtype=np.float32))
