@@ -14,12 +14,12 @@ import numpy as np
 
 from transect import Anchored, LogEI, Optimizer, Surrogate
 from transect.anchors import FAMILIES, best_points, search_anchored
-from transect.experiments.pictures import BLACK, BLUE, DPI, GREEN, VERMILLION
+from transect.experiments.pictures import BLUE, DPI, GREEN, VERMILLION
 from transect.plots import require_matplotlib
 from transect.problems import ackley, levy
 
 TARGET = Path(__file__).parents[1] / "docs" / "figures" / "anchored.png"
-FAMILY_COLOURS = {"moves": BLUE, "jumps": GREEN, "ends": VERMILLION, "lines": BLACK, "box": "0.6"}
+FAMILY_COLOURS = {"moves": BLUE, "box": "0.6"}
 KINDS = {"climbs": BLUE, "evolution": GREEN, "slices": VERMILLION}
 D, EVALS = 100, 200
 
@@ -37,7 +37,7 @@ def suggestion(ax: Any) -> None:
     value = np.asarray(acquisition.value(*gp.posterior(grid.reshape(-1, 2)))).reshape(121, 121)
     ax.contourf(axis, axis, np.maximum(value, value.max() - 6.0), 14, cmap="Greys", alpha=0.55)
     for name, (draw, count) in FAMILIES.items():
-        points = np.clip(draw(anchors, gp, rng, count // 2), -1.0, 1.0)
+        points = np.clip(draw(anchors, rng, count // 4), -1.0, 1.0)
         ax.plot(*points.T, ".", color=FAMILY_COLOURS[name], markersize=4, label=name)
     ax.plot(*X.T, "x", color="black", markersize=5, label="evaluated")
     ax.plot(*anchors.T, "o", color="black", markersize=8, fillstyle="none", label="anchors")

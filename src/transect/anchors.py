@@ -1,7 +1,7 @@
 """Search through anchors: an acquisition maximised on subspaces through the best points.
 
-In many dimensions good points are near good points. Candidates are drawn on families of
-subspaces through a few anchors; the best of them climb in all D coordinates.
+In many dimensions good points are near good points. Candidates are drawn on slices through a
+few anchors, and anywhere; the best of both climb in all D coordinates.
 
 A climb goes as far as the model lets it, which is not far while the model knows little of
 D coordinates. Steps of an evolution strategy are as long as steps have paid lately; the
@@ -17,19 +17,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ._array import Host, like, to_host
+from ._array import Host, to_host
 from ._clock import left
 from .acquisition import Acquisition
 from .climb import Climber, Meter
 from .gp import GaussianProcess
 from .pace import machine
+from .probes import near
 from .subspace import Subspace
 from .view import View
 
 ANCHORS = 5  # best points, by posterior mean, that candidates are drawn around
-MOST_MOVED = 80  # coordinates of an anchor that a candidate changes, at most
-STEPS = (0.05, 0.2, 0.4)  # standard deviations of a coordinate's move, of a box side of 2
-ALONG = (0.01, 0.03, 0.1, 0.2, 0.4, 0.8, 1.6)  # how far to go along a line
 STARTS, FINALISTS = 2, 3  # candidates of a family that climb a little; of all, to the end
 SHORT, LONG = 10, 100  # rounds of the two climbs, at most
 WORTHWHILE = 1e-5  # relative gain that one more round must promise: the rest is some 1e-3
@@ -52,54 +50,17 @@ class Found:
     evaluations: int
 
 
-Draw = Callable[[Host, GaussianProcess, np.random.Generator, int], Host]
+Draw = Callable[[Host, np.random.Generator, int], Host]
 
 
-def moves(anchors: Host, gp: GaussianProcess, rng: np.random.Generator, count: int) -> Host:
-    """Slices through an anchor: some coordinates moved by normal steps (count, D)."""
-    at, moved = _some_coordinates(anchors, rng, count)
-    step = rng.choice(STEPS, (count, 1)) * rng.standard_normal(at.shape)
-    return np.where(moved, at + step, at)
-
-
-def jumps(anchors: Host, gp: GaussianProcess, rng: np.random.Generator, count: int) -> Host:
-    """Slices through an anchor: some coordinates anywhere between their bounds (count, D)."""
-    at, moved = _some_coordinates(anchors, rng, count)
-    return np.where(moved, rng.uniform(-1.0, 1.0, at.shape), at)
-
-
-def ends(anchors: Host, gp: GaussianProcess, rng: np.random.Generator, count: int) -> Host:
-    """Faces through an anchor: some coordinates at one of their bounds (count, D)."""
-    at, moved = _some_coordinates(anchors, rng, count)
-    return np.where(moved, rng.choice((-1.0, 1.0), at.shape), at)
-
-
-def lines(anchors: Host, gp: GaussianProcess, rng: np.random.Generator, count: int) -> Host:
-    """Lines through anchors: up the posterior mean, and away from lesser anchors (count, D)."""
-    anchors = anchors[:count]  # where few are asked for, time is too short for more gradients
-    best = anchors[:1]
-    uphill = to_host(gp.posterior_grad(like(gp.X, anchors))[2])  # (a, D)
-    away = best - anchors[1:]
-    directions = np.concatenate([uphill, away])
-    largest = np.max(np.abs(directions), axis=1, keepdims=True)
-    directions = directions / np.where(largest > 0.0, largest, 1.0)
-    origins = np.concatenate([anchors, np.repeat(best, len(away), axis=0)])
-    points = origins[:, None, :] + np.array(ALONG)[:, None] * directions[:, None, :]
-    points = points.reshape(-1, anchors.shape[1])
-    return points[rng.permutation(len(points))[:count]]
-
-
-def anywhere(anchors: Host, gp: GaussianProcess, rng: np.random.Generator, count: int) -> Host:
+def anywhere(anchors: Host, rng: np.random.Generator, count: int) -> Host:
     """The whole box: uniform points (count, D)."""
     return rng.uniform(-1.0, 1.0, (count, anchors.shape[1]))
 
 
 FAMILIES: dict[str, tuple[Draw, int]] = {  # with how many candidates each has
-    "moves": (moves, 112),
-    "jumps": (jumps, 64),
-    "ends": (ends, 24),
-    "lines": (lines, 32),
-    "box": (anywhere, 24),
+    "moves": (near, 384),
+    "box": (anywhere, 128),
 }
 CANDIDATES = sum(count for _, count in FAMILIES.values())
 
@@ -127,7 +88,7 @@ def search_anchored(
         seconds = machine().seconds((CANDIDATES + 3.0 * climbs) * units)
         effort = min(effort, left(deadline) / seconds)
     meter.budget = math.inf if budget is None else max(1, budget - int(effort * climbs))
-    pool = climber.look(*_candidates(anchors, gp, rng, effort))
+    pool = climber.look(*_candidates(anchors, rng, effort))
     meter.budget = math.inf if budget is None else budget
     starts, finalists = (max(1, round(effort * count)) for count in (STARTS, FINALISTS))
     # Of every family: far from the best points, expected improvement is small until it climbs.
@@ -231,30 +192,12 @@ def best_points(gp: GaussianProcess, count: int = ANCHORS) -> tuple[Host, float]
 
 
 def _candidates(
-    anchors: Host, gp: GaussianProcess, rng: np.random.Generator, effort: float
+    anchors: Host, rng: np.random.Generator, effort: float
 ) -> tuple[NDArray[np.intp], Host]:
     """Points (k, D) and which family each is of (k,), the families in turn."""
-    drawn = [
-        draw(anchors, gp, rng, max(1, int(effort * count))) for draw, count in FAMILIES.values()
-    ]
+    drawn = [draw(anchors, rng, max(1, int(effort * count))) for draw, count in FAMILIES.values()]
     family = np.repeat(np.arange(len(drawn)), [len(points) for points in drawn])
     # Where time or budget is too short for all of them, each family has had its share.
     place = np.concatenate([(np.arange(len(p)) + 0.5) / len(p) for p in drawn])
     order = np.argsort(place, kind="stable")
     return family[order], np.clip(np.concatenate(drawn), -1.0, 1.0)[order]
-
-
-def _some_coordinates(
-    anchors: Host, rng: np.random.Generator, count: int
-) -> tuple[Host, NDArray[np.bool_]]:
-    """Anchors (count, D), half of them the best one, and which coordinates to change.
-
-    How many is drawn log-uniformly from 1 to MOST_MOVED: one or two as often as fifty.
-    """
-    D = anchors.shape[1]
-    which = np.where(rng.random(count) < 0.5, 0, rng.integers(0, len(anchors), count))
-    most = min(D, MOST_MOVED)
-    k = np.exp(rng.uniform(0.0, math.log(most + 1.0), count))
-    moved = rng.random((count, D)) < (np.floor(k) / D)[:, None]
-    moved[np.arange(count), rng.integers(0, D, count)] = True  # one, at least
-    return anchors[which], moved

@@ -18,7 +18,7 @@ from .acquisition import Acquisition
 from .climb import Climber, Meter, Pool
 from .gp import GaussianProcess
 from .pace import machine
-from .probes import random_probes
+from .probes import near, random_probes
 from .screen import Screen
 from .subspace import Subspace
 from .view import View, Warped
@@ -32,7 +32,6 @@ GRID = (0.0, 0.25, 0.5, 0.75, 1.0)  # where a coordinate is moved to, from end t
 MOVED_PER_SLICE = 2  # finalists of one slice whose coordinates are moved
 SPREAD = 4  # free parts tried on every close slice
 RAW, NEAR = 128, 384  # candidates on one subspace: uniform, and around the best points
-MOVED = 20  # coordinates in which the latter differ from one of the best points
 BOX_STARTS, BOX_FINALISTS = 8, 3  # climbs on one subspace: short, long
 FULL_SEARCH = 4096  # evaluations that the numbers above add up to, about, on slices
 WAVE = 768  # the same on one subspace, for an effort of 1
@@ -243,8 +242,8 @@ def _box_candidates(
     """Short climbs from the best of uniform points and of points near good ones, and moves."""
     half = max(1, int(effort * BOX_STARTS / 2))
     uniform = rng.uniform(*box, (max(1, int(effort * RAW)), len(box[0])))
-    near = _near_candidates(box, around, rng, max(1, int(effort * NEAR)))
-    pools = [climber.look(np.zeros(len(v), dtype=np.intp), v).best(half) for v in (uniform, near)]
+    others = _near_candidates(box, around, rng, max(1, int(effort * NEAR)))
+    pools = [climber.look(np.zeros(len(v), dtype=np.intp), v).best(half) for v in (uniform, others)]
     pool = climber.climb(pools[0].join(pools[1]), SHORT).distinct()
     if effort > 1 and not late(climber.deadline):
         pool = pool.join(_moved(climber, pool.best(BOX_FINALISTS)).best(half)).distinct()
@@ -257,9 +256,4 @@ def _near_candidates(
     """Good points with a few coordinates moved (count, d); uniform ones if none are known."""
     if around is None:
         return rng.uniform(*box, (count, len(box[0])))
-    d = len(box[0])
-    near: Host = around[np.arange(count) % len(around)]  # (count, d), a copy
-    at = rng.integers(0, d, (count, min(MOVED, d)))
-    step = rng.normal(0.0, 0.4, at.shape)
-    np.put_along_axis(near, at, np.take_along_axis(near, at, axis=1) + step, axis=1)
-    return np.clip(near, *box)
+    return np.clip(near(around, rng, count), *box)

@@ -1,10 +1,16 @@
-"""Random points to try on a slice."""
+"""Random points to try: on a slice, and on slices through points that are known to be good."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ._array import Host
+
+MOVED, STEP = (
+    20,
+    0.4,
+)  # coordinates that are moved, and how far (standard deviation, of a side of 2)
 Single = NDArray[np.float32]
 
 
@@ -25,3 +31,16 @@ def random_probes(rng: np.random.Generator, shape: tuple[int, ...]) -> Single:
         return v
     snap = (rng.random(shape) < 0.6) & (rng.random((*shape[:-1], 1)) < 0.5)
     return np.where(snap, np.sign(v), v)
+
+
+def near(points: Host, rng: np.random.Generator, count: int) -> Host:
+    """Each of the points (k, d) in turn with up to ``MOVED`` coordinates moved (count, d).
+
+    Not clipped to any box.
+    """
+    d = points.shape[1]
+    moved: Host = points[np.arange(count) % len(points)]  # a copy
+    at = rng.integers(0, d, (count, min(MOVED, d)))
+    step = rng.normal(0.0, STEP, at.shape)
+    np.put_along_axis(moved, at, np.take_along_axis(moved, at, axis=1) + step, axis=1)
+    return moved

@@ -1,4 +1,4 @@
-"""Anchored: expected improvement on subspaces through the best points, with MS-UCB's bound."""
+"""Anchored: climbs from subspaces through the best points, with MS-UCB's bound."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from .._array import Host, like, to_host
 from .._checks import is_real
 from .._clock import part_of
-from ..acquisition import UCB, LogEI
+from ..acquisition import UCB, Acquisition, LogEI
 from ..anchors import (
     FAMILIES,
     Found,
@@ -38,6 +38,8 @@ from .protocol import Belief, History, Proposal, Setting, check_model, free_coor
 
 GLANCE = 64  # slices looked at for the gate's margin where a step is not insured
 INSURED, GLANCED = 0.5, 0.1  # of the time left, what the slices get at a step; and otherwise
+OPTIMISM = (0.5, 1.25)  # standard deviations added to the mean while points are few: at first,
+OPTIMISTIC = 150  # and from this suggestion on
 CHANGED = 1e-3  # of a box side of 2: a coordinate that differs by less is as before
 
 
@@ -59,10 +61,12 @@ class _State:
 class Anchored:
     """Subspaces through the best points, searched for the largest expected improvement.
 
-    Slices, faces and lines through the points with the highest posterior mean, and the box
-    itself, whose best candidates climb in all D coordinates (anchors.py). Where the model takes
-    much of the values for noise and its climbs fail, some suggestions are random steps from the
-    best point instead, as long as such steps have paid lately, of which the model chooses one.
+    Slices through the points with the highest posterior mean, and the box itself, whose best
+    candidates climb in all D coordinates (anchors.py). With fewer points than coordinates, what
+    they climb is an upper confidence bound of few standard deviations: expected improvement
+    would stay too close. Where the model takes much of the values for noise and its climbs fail,
+    some suggestions are random steps from the best point instead, as long as such steps have
+    paid lately, of which the model chooses one.
 
     By the superset theorem (docs/theory.md) a point keeps MS-UCB's bound if its upper confidence
     bound passes the gate, the best one on MS-UCB's random slices. At insured steps the point is
@@ -75,9 +79,10 @@ class Anchored:
     clipped where they are bad. The middle of the box is the first point of the initial design,
     unless it is known already.
 
-    info has ``family`` (what the point was found on: "moves", "jumps", "ends", "lines", "box",
+    info has ``family`` (what the point was found on: "moves" through anchors, the "box",
     "evolution" with its step size ``sigma``, or "slices" of MS-UCB), ``changed`` (coordinates
-    that differ from the best point's), ``log_ei``, ``insured``, and ``margin``, how far its
+    that differ from the best point's), ``log_ei`` or the ``optimism``, the standard deviations
+    that were added to the mean, ``insured``, and ``margin``, how far its
     ``ucb`` is above the gate's ``best_slice``; at steps that are not insured, of ``subspaces``
     slices that were glanced at.
     """
@@ -154,7 +159,6 @@ class Anchored:
         info = {
             **how,
             "changed": int(np.count_nonzero(np.abs(x - best_points(gp, 1)[0]) > CHANGED)),
-            "log_ei": found.value,
             "insured": insured,
             "ucb": belief.unscaled(ucb),
             "best_slice": belief.unscaled(gate),
@@ -195,14 +199,32 @@ class Anchored:
         if _is_in(self.insurance, state.t + 1):
             budget = state.half  # the other half is for the slices
         anchors, best = best_points(gp)
+        acquisition = _acquisition(gp, best, state.t)
         limits: dict[str, Any] = {"budget": budget, "deadline": deadline}
+        how: dict[str, Any] = {}
         if rng.random() >= self.evolution * doubt(gp, climbs):
-            found = search_anchored(gp, LogEI(best), anchors, rng, **limits)
-            return found, {"family": found.family}
-        steps = [info.get("sigma") for info in history.infos]
-        sigma = step_size(list(zip(steps, history.y.tolist(), strict=True)))
-        found = evolve(gp, LogEI(best), parent(gp), sigma, rng, **limits)
-        return found, {"family": found.family, "sigma": sigma}
+            found = search_anchored(gp, acquisition, anchors, rng, **limits)
+        else:
+            steps = [info.get("sigma") for info in history.infos]
+            how["sigma"] = step_size(list(zip(steps, history.y.tolist(), strict=True)))
+            found = evolve(gp, acquisition, parent(gp), how["sigma"], rng, **limits)
+        if isinstance(acquisition, UCB):
+            how["optimism"] = math.sqrt(acquisition.beta)
+        else:
+            how["log_ei"] = found.value
+        return found, {"family": found.family, **how}
+
+
+def _acquisition(gp: GaussianProcess, best: float, t: int) -> Acquisition:
+    """What to climb after t suggestions: expected improvement on the ``best`` posterior mean.
+
+    With fewer points than coordinates the model knows little of most directions, and the point
+    of largest expected improvement is so close to the best one that little is learnt there.
+    """
+    if gp.n >= gp.X.shape[1]:
+        return LogEI(best)
+    first, last = OPTIMISM
+    return UCB((first + (last - first) * min(1.0, t / OPTIMISTIC)) ** 2)
 
 
 def _is_in(share: float, t: int) -> bool:
