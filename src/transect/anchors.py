@@ -91,7 +91,7 @@ def search_anchored(
     pool = climber.look(*_candidates(anchors, rng, effort))
     meter.budget = math.inf if budget is None else budget
     starts, finalists = (max(1, round(effort * count)) for count in (STARTS, FINALISTS))
-    # Of every family: far from the best points, expected improvement is small until it climbs.
+    # Of every family: far from the best points, an acquisition is small until it is climbed.
     pool = pool.best(starts * len(FAMILIES), starts)
     pool = climber.climb(pool, SHORT, WORTHWHILE).distinct(across=True)
     best = climber.climb(pool.best(finalists), LONG, WORTHWHILE).best(1)
