@@ -3,8 +3,9 @@
 ``make bench-compare`` carries on with the runs in results-compare, one process a core, and then
 reports on all that is there. All of it is days of work, nearly all of it BoTorch's: --tasks,
 --methods, --seeds and --time choose a part, and more is added by a later call. With --packed FILE
-runs that are in that file need not be made: the folder's are added to them. With --report
-nothing is run. The tasks rover, mopta08 and ramp need their data (see ``transect.problems.data``).
+runs that are in that file are not made, and the folder's are added to them; a method that has
+changed since then is to be run without it. With --report nothing is run. The tasks rover, mopta08
+and ramp need their data (see ``transect.problems.data``).
 """
 
 from __future__ import annotations
@@ -66,10 +67,12 @@ def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--evals", type=int, default=200, help="the 20 initial ones included")
     parser.add_argument("--workers", type=int, default=cores())
     parser.add_argument("--time", type=float, help="seconds after which to stop, to go on later")
-    parser.add_argument("--out", type=Path, default=RESULTS, help="the folder of the runs")
+    parser.add_argument(
+        "--out", type=Path, help=f"the folder of the runs, {RESULTS.name} if not said"
+    )
     parser.add_argument("--report", action="store_true", help="only report on what is there")
-    parser.add_argument("--packed", type=Path, help="earlier results, which the folder's replace")
-    parser.add_argument("--pack", type=Path, help="write what the report needs to this file")
+    parser.add_argument("--packed", type=Path, help="earlier results, to which runs are added")
+    parser.add_argument("--pack", type=Path, help="write all results there are to this file")
     parser.add_argument("--judged", help="the method that is compared with all others")
     parser.add_argument("--figure", type=Path, help="where to draw the figure")
     return parser.parse_args(words)
@@ -83,11 +86,13 @@ def main(words: Sequence[str] | None = None) -> None:
     if not given.report:
         jobs = in_order(tasks, all_methods(given.methods, ()), given.seeds, given.evals)
         jobs = [j for j in jobs if not earlier.has(Key(j.task, j.method, j.seed), j.evals)]
-        run_all(jobs, given.out, given.workers, given.time)
-    everything = earlier.replaced_by(Summary.of_runs(given.out))
+        run_all(jobs, given.out or RESULTS, given.workers, given.time)
+    alone = given.report and given.packed and not given.out
+    runs = Summary.empty() if alone else Summary.of_runs(given.out or RESULTS)
+    everything = earlier.and_more(runs)
     summary = everything.only(tasks, all_methods(given.methods, everything.methods))
     if given.pack:
-        summary.save(given.pack)
+        everything.save(given.pack)
     judged = given.judged or next((m for m in JUDGED if m in summary.methods), JUDGED[-1])
     for part in report(summary, judged):
         print(part, flush=True)

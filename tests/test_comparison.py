@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 import compare
 from comparison import figure, runs, standings, summary, tables
 from comparison.closed_form import ClosedPosterior, closed_form
+from comparison.log_ei import OPTIONS
 from comparison.method import Centre, Random, Start
 from comparison.pool import in_order, run_all
 from comparison.registry import NAMES, factory
@@ -138,6 +139,7 @@ def test_botorchs_loss_in_closed_form_is_its_own(D: int) -> None:
     from linear_operator.utils.errors import NotPSDError
 
     mll = default_of_botorch(D).train()
+    torch.manual_seed(D)
     parameters = get_parameters(mll, requires_grad=True)
     theirs, ours = get_loss_closure_with_grads(mll, parameters), closed_form(mll)
     for scale in (0.7, 1.0, 3.0):
@@ -163,9 +165,11 @@ def test_botorchs_acquisition_in_closed_form_is_its_own(D: int) -> None:
     import torch
     from botorch.acquisition import LogExpectedImprovement
     from botorch.fit import fit_gpytorch_mll
+    from botorch.optim.initializers import gen_batch_initial_conditions, sample_points_around_best
 
     mll = default_of_botorch(D)
     fit_gpytorch_mll(mll, closure=closed_form(mll))
+    torch.manual_seed(D)
     anywhere = torch.rand(20, 1, D, dtype=torch.double)
     points = torch.cat([anywhere, mll.model.train_inputs[0][:5, None, :] + 1e-3])
     points.requires_grad_()
@@ -176,6 +180,20 @@ def test_botorchs_acquisition_in_closed_form_is_its_own(D: int) -> None:
     (own, own_grad), (closed, grad) = found
     np.testing.assert_allclose(closed, own, rtol=1e-6)
     np.testing.assert_allclose(grad, own_grad, rtol=1e-5, atol=1e-5 * float(own_grad.abs().max()))
+    # What its optimiser begins with is drawn around the best points, too.
+    bounds = torch.stack([torch.zeros(D), torch.ones(D)]).double()
+    starts = []
+    for model in (mll.model, ClosedPosterior(mll.model)):
+        torch.manual_seed(D)
+        acquisition = LogExpectedImprovement(model, best_f=110.0)
+        around = sample_points_around_best(acquisition, 10, 1e-3, bounds)
+        assert around is not None
+        starts += [
+            around,
+            gen_batch_initial_conditions(acquisition, bounds, 1, 4, 64, options=OPTIONS),
+        ]
+    for own_start, start in zip(starts[:2], starts[2:], strict=True):
+        np.testing.assert_allclose(start, own_start, rtol=1e-9)
     many = mll.model.train_inputs[0]
     np.testing.assert_allclose(
         ClosedPosterior(mll.model).posterior(many).mean.numpy(),
@@ -393,6 +411,14 @@ def test_runs_of_an_earlier_file_are_not_made_again(tmp_path: Path) -> None:
     found = Summary.load(more)
     assert sorted(key.seed for key in found.keys) == [0, 1, 2]
     assert list(found.at(SMALL, "random", 40)) == [1]
+    # other methods stay in the file, and so does a run that came further than the folder's
+    third = ["--tasks", SMALL, "--methods", "centre", "--workers", "1", "--seeds", "1-1"]
+    shorter = ["--out", str(tmp_path / "third"), "--evals", "25"]
+    compare.main([*third, *shorter, "--packed", str(more), "--pack", str(more)])
+    compare.main([*words, *shorter, "--seeds", "1-1", "--packed", str(packed), "--pack", str(more)])
+    again = Summary.load(more)
+    assert {key.method for key in again.keys} == {"random", "centre"}
+    assert list(again.at(SMALL, "random", 30)) == [0, 1]
 
 
 def test_figure(tmp_path: Path) -> None:
@@ -416,8 +442,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     compare.main([*words, *folder, "--evals", "60", "--workers", "1", "--pack", str(packed)])
     first = capsys.readouterr().out
     assert "Best value after 50 evaluations" in first
-    nowhere = ["--out", str(tmp_path / "none")]
-    compare.main([*words, *nowhere, "--packed", str(packed), "--report"])
+    compare.main([*words, "--packed", str(packed), "--report"])
     assert capsys.readouterr().out == first
     with pytest.raises(ValueError, match="nothing matches 'x'"):
         compare.main(["--tasks", "x", "--report"])

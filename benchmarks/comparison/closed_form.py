@@ -61,6 +61,7 @@ class ClosedPosterior:
     """A fitted ``SingleTaskGP`` of one output, as far as an acquisition needs it."""
 
     num_outputs = 1
+    _has_transformed_inputs = False  # without it, ``optimize_acqf`` samples nothing around the best
 
     def __init__(self, model: Any) -> None:
         import torch
@@ -78,8 +79,8 @@ class ClosedPosterior:
         self.shift, self.scale = scaling.means[0, 0], scaling.stdvs[0, 0]
 
     def posterior(self, X: Any, **_: Any) -> Moments:
-        """At points X (..., 1, D)."""
-        k = self._covariance((X - self.middle) / self.lengthscale)  # (..., 1, n)
+        """At points X (..., D)."""
+        k = self._covariance((X - self.middle) / self.lengthscale)  # (..., n)
         mean = self.mean + k @ self.weights
         var = 1.0 - (k @ self.L_inv_T).square().sum(dim=-1)
         return Moments(
@@ -92,7 +93,7 @@ class ClosedPosterior:
 
 
 class Moments(NamedTuple):
-    """Of single points (..., 1, 1)."""
+    """Of single points (..., 1)."""
 
     mean: Any
     variance: Any

@@ -16,7 +16,7 @@ from .method import Start, draw_seed
 
 # As in benchmarks/suggestions.py; as many samples again are near the best points, an option of
 # BoTorch's for many dimensions. Its own limit of iterations, 2000, would be minutes a suggestion in
-# 5001 dimensions.
+# many dimensions.
 RESTARTS = 4
 RAW_SAMPLES = 512
 OPTIONS = {"sample_around_best": True, "maxiter": 200}

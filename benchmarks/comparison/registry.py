@@ -27,8 +27,8 @@ PEERS: Mapping[str, Callable[[Start], Method]] = {
 }
 COMPARED = ("gp-ucb", "gp-ucb-log-ei", "ms-ucb", "ms-ucb-1-1", "anchored")
 
-# Runs that are left out: one would take more than two hours. BoTorch's gradient has a node for
-# every coordinate, 45 s a suggestion.
+# Runs that are left out: one would take more than two hours. BoTorch's own gradient has a node for
+# every coordinate, 45 s a suggestion; in closed form it was not tried.
 HOPELESS = {("botorch", "ramp-5001")}
 UNTIMED = {"botorch"}  # runs are faster than the library, see closed_form.py
 

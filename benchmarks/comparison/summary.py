@@ -58,15 +58,18 @@ class Summary:
         rows.sort(key=lambda i: order[self.keys[i].method])
         return Summary(tuple(self.keys[i] for i in rows), self.best[rows], self.seconds[rows])
 
-    def replaced_by(self, later: Summary) -> Summary:
-        """These runs, but for those that ``later`` has, and all of ``later``."""
-        there = set(later.keys)
-        rows = [i for i, key in enumerate(self.keys) if key not in there]
-        return Summary(
-            (*(self.keys[i] for i in rows), *later.keys),
-            np.concatenate([self.best[rows], later.best]),
-            np.concatenate([self.seconds[rows], later.seconds]),
-        )
+    def and_more(self, later: Summary) -> Summary:
+        """The runs of both; of one that both have, what came further, or else the later."""
+        keys = (*self.keys, *later.keys)
+        best = np.concatenate([self.best, later.best])
+        reached = np.count_nonzero(~np.isnan(best), axis=1)  # checkpoints
+        chosen: dict[Key, int] = {}
+        for i, key in enumerate(keys):
+            if key not in chosen or reached[i] >= reached[chosen[key]]:
+                chosen[key] = i
+        rows = list(chosen.values())
+        seconds = np.concatenate([self.seconds, later.seconds])
+        return Summary(tuple(keys[i] for i in rows), best[rows], seconds[rows])
 
     def has(self, key: Key, evals: int) -> bool:
         """Whether that run came so far; not known between two checkpoints."""

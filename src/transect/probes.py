@@ -7,10 +7,8 @@ from numpy.typing import NDArray
 
 from ._array import Host
 
-MOVED, STEP = (
-    20,
-    0.4,
-)  # coordinates that are moved, and how far (standard deviation, of a side of 2)
+MOVED = 20  # coordinates that are moved, at most
+STEP = 0.4  # standard deviation of a move, of a box side of 2
 Single = NDArray[np.float32]
 
 

@@ -38,8 +38,8 @@ from .protocol import Belief, History, Proposal, Setting, check_model, free_coor
 
 GLANCE = 64  # slices looked at for the gate's margin where a step is not insured
 INSURED, GLANCED = 0.5, 0.1  # of the time left, what the slices get at a step; and otherwise
-OPTIMISM = (0.5, 1.25)  # standard deviations added to the mean while points are few: at first,
-OPTIMISTIC = 150  # and from this suggestion on
+KAPPA = (0.5, 1.25)  # standard deviations added to the mean while points are few: at first, later
+GROWN = 150  # suggestions after which it is "later"
 CHANGED = 1e-3  # of a box side of 2: a coordinate that differs by less is as before
 
 
@@ -59,14 +59,14 @@ class _State:
 
 @dataclass(frozen=True)
 class Anchored:
-    """Subspaces through the best points, searched for the largest expected improvement.
+    """Subspaces through the best points, from which an acquisition is climbed.
 
     Slices through the points with the highest posterior mean, and the box itself, whose best
-    candidates climb in all D coordinates (anchors.py). With fewer points than coordinates, what
-    they climb is an upper confidence bound of few standard deviations: expected improvement
-    would stay too close. Where the model takes much of the values for noise and its climbs fail,
-    some suggestions are random steps from the best point instead, as long as such steps have
-    paid lately, of which the model chooses one.
+    candidates climb in all D coordinates (anchors.py). What they climb is expected improvement,
+    or, with fewer points than coordinates, the mean and ``kappa`` standard deviations. Where the
+    model takes much of the values for noise and its climbs fail, some suggestions are random
+    steps from the best point instead, as long as such steps have paid lately, of which the model
+    chooses one.
 
     By the superset theorem (docs/theory.md) a point keeps MS-UCB's bound if its upper confidence
     bound passes the gate, the best one on MS-UCB's random slices. At insured steps the point is
@@ -81,10 +81,9 @@ class Anchored:
 
     info has ``family`` (what the point was found on: "moves" through anchors, the "box",
     "evolution" with its step size ``sigma``, or "slices" of MS-UCB), ``changed`` (coordinates
-    that differ from the best point's), ``log_ei`` or the ``optimism``, the standard deviations
-    that were added to the mean, ``insured``, and ``margin``, how far its
-    ``ucb`` is above the gate's ``best_slice``; at steps that are not insured, of ``subspaces``
-    slices that were glanced at.
+    that differ from the best point's), ``log_ei`` or ``kappa`` (not of MS-UCB's slices),
+    ``insured``, and ``margin``, how far its ``ucb`` is above the gate's ``best_slice``; at steps
+    that are not insured, of ``subspaces`` slices that were glanced at.
     """
 
     name: ClassVar[str] = "anchored"
@@ -194,12 +193,13 @@ class Anchored:
         rng: np.random.Generator,
         deadline: float | None,
     ) -> tuple[Found, dict[str, Any]]:
-        """The point of the largest expected improvement found, and how it was found."""
+        """The point of the largest acquisition found, and how it was found."""
         budget = state.setting.suggest_evals
         if _is_in(self.insurance, state.t + 1):
             budget = state.half  # the other half is for the slices
         anchors, best = best_points(gp)
-        acquisition = _acquisition(gp, best, state.t)
+        in_flight = len(history.pending) > 0
+        acquisition = _acquisition(gp, best, state.t, in_flight)
         limits: dict[str, Any] = {"budget": budget, "deadline": deadline}
         how: dict[str, Any] = {}
         if rng.random() >= self.evolution * doubt(gp, climbs):
@@ -209,22 +209,23 @@ class Anchored:
             how["sigma"] = step_size(list(zip(steps, history.y.tolist(), strict=True)))
             found = evolve(gp, acquisition, parent(gp), how["sigma"], rng, **limits)
         if isinstance(acquisition, UCB):
-            how["optimism"] = math.sqrt(acquisition.beta)
+            how["kappa"] = math.sqrt(acquisition.beta)
         else:
             how["log_ei"] = found.value
         return found, {"family": found.family, **how}
 
 
-def _acquisition(gp: GaussianProcess, best: float, t: int) -> Acquisition:
-    """What to climb after t suggestions: expected improvement on the ``best`` posterior mean.
+def _acquisition(gp: GaussianProcess, best: float, t: int, in_flight: bool) -> Acquisition:
+    """What to climb after t suggestions: expected improvement, or μ + κσ with few points.
 
-    With fewer points than coordinates the model knows little of most directions, and the point
-    of largest expected improvement is so close to the best one that little is learnt there.
+    Which of them ends lower is a matter of measurement (docs/anchored.md): the bound does as long
+    as there are fewer points than coordinates. A small κ would leave points too close to those
+    in flight.
     """
-    if gp.n >= gp.X.shape[1]:
+    if in_flight or gp.n >= gp.X.shape[1]:
         return LogEI(best)
-    first, last = OPTIMISM
-    return UCB((first + (last - first) * min(1.0, t / OPTIMISTIC)) ** 2)
+    first, later = KAPPA
+    return UCB((first + (later - first) * min(1.0, t / GROWN)) ** 2)
 
 
 def _is_in(share: float, t: int) -> bool:
