@@ -16,7 +16,7 @@ import numpy as np
 
 from transect._array import Host
 from transect.kernels import RBF, squared_distance
-from transect.likelihood import LogNormal
+from transect.likelihood import Factor, LogNormal
 
 Loss = Callable[[], tuple[Any, tuple[Any, ...]]]
 
@@ -110,17 +110,13 @@ def log_likelihood(
 
     None where the covariance of X (n, D) cannot be factored.
     """
-    from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
-
     n, U = len(y), (X - np.mean(X, axis=0)) / lengthscale  # shifted for the last digits
     K = RBF().value(squared_distance(U, U))
-    # Symmetric, so its transpose is itself in LAPACK's order.
-    factor, failed = dpotrf(K.T + noise * np.eye(n).T, clean=1, overwrite_a=1)
-    if failed:
+    factor = Factor.of(K.copy(), noise)
+    if factor is None:
         return None
-    log_det = 2.0 * float(np.sum(np.log(np.diagonal(factor))))
-    w = dpotrs(factor, y - mean)[0]
-    inverse = dpotri(factor, overwrite_c=1)[0]  # the upper triangle
+    w, log_det = factor.solve(y - mean), factor.log_det()
+    inverse = factor.inverse_upper()
     inverse += np.triu(inverse, 1).T
     value = -0.5 * (float((y - mean) @ w) + log_det + n * math.log(2.0 * math.pi))
     M = 0.5 * (np.outer(w, w) - inverse)

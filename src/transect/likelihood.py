@@ -118,7 +118,7 @@ def shrunk_noisy(D: int) -> Priors:
 
 
 @dataclass(frozen=True, eq=False)
-class _Factor:
+class Factor:
     """The upper Cholesky factor U of a covariance matrix, in LAPACK's order, UᵀU = K.
 
     LAPACK works on one triangle and in place, which halves the time of a likelihood
@@ -128,13 +128,13 @@ class _Factor:
     U: Host  # (n, n)
 
     @staticmethod
-    def of(K: Host, noise: float) -> _Factor | None:
+    def of(K: Host, noise: float) -> Factor | None:
         """Factor of K + noise·I, or None if it is not positive definite; overwrites K."""
         from scipy.linalg.lapack import dpotrf
 
         K.flat[:: len(K) + 1] += noise
         U, failed = dpotrf(K.T, lower=0, clean=1, overwrite_a=1)
-        return None if failed else _Factor(U)
+        return None if failed else Factor(U)
 
     def log_det(self) -> float:
         return 2.0 * float(np.sum(np.log(np.diagonal(self.U))))
@@ -172,7 +172,7 @@ class LogPosterior:
     def value(self, theta: Host) -> float:
         """The log posterior alone."""
         _, k, _ = self._kernel(theta)
-        factor = _Factor.of(math.exp(theta[-2]) * k, math.exp(theta[-1]))
+        factor = Factor.of(math.exp(theta[-2]) * k, math.exp(theta[-1]))
         if factor is None:
             return -math.inf
         likelihood, _, _ = self._likelihood(factor)
@@ -181,7 +181,7 @@ class LogPosterior:
     def mean(self, theta: Host) -> float:
         """The best constant mean for θ."""
         _, k, _ = self._kernel(theta)
-        factor = _Factor.of(math.exp(theta[-2]) * k, math.exp(theta[-1]))
+        factor = Factor.of(math.exp(theta[-2]) * k, math.exp(theta[-1]))
         # A climb ends where the matrix can be factored, unless its time was up before.
         return 0.0 if factor is None else self._likelihood(factor)[1]
 
@@ -189,7 +189,7 @@ class LogPosterior:
         """Value, and gradient in θ."""
         amplitude, noise = math.exp(theta[-2]), math.exp(theta[-1])
         sq, k, slope = self._kernel(theta)
-        factor = _Factor.of(amplitude * k, noise)
+        factor = Factor.of(amplitude * k, noise)
         if factor is None:
             return -math.inf, np.zeros_like(theta)
         likelihood, _, w = self._likelihood(factor)
@@ -221,7 +221,7 @@ class LogPosterior:
         k, slope = self.kernel.value_slope(sq)
         return sq, k, slope
 
-    def _likelihood(self, factor: _Factor) -> tuple[float, float, Host]:
+    def _likelihood(self, factor: Factor) -> tuple[float, float, Host]:
         """Log p(u | X, θ), the best constant mean, and w = K⁻¹(u - mean) (n,)."""
         solved = factor.solve(self.sides)  # (n, 2)
         mean = 0.0
