@@ -14,8 +14,14 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 import compare
-from comparison import figure, runs, standings, summary, tables
-from comparison.closed_form import ClosedPosterior, closed_form
+from comparison import figure, runs, standings, summary, tables, turbo
+from comparison.closed_form import (
+    ClosedPosterior,
+    closed_form,
+    closed_form_within_bounds,
+    kernel_of_gp_sampler,
+    only_if_fixed,
+)
 from comparison.log_ei import OPTIONS
 from comparison.method import Centre, Random, Start
 from comparison.pool import in_order, run_all
@@ -202,16 +208,102 @@ def test_botorchs_acquisition_in_closed_form_is_its_own(D: int) -> None:
     )
 
 
+@pytest.mark.torch
+@pytest.mark.filterwarnings("default")
+def test_a_search_of_botorchs_is_the_same_without_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+    from botorch.acquisition import LogExpectedImprovement
+    from botorch.generation import gen
+    from botorch.optim import optimize_acqf
+
+    acquisition = LogExpectedImprovement(ClosedPosterior(default_of_botorch(5).model), 110.0)
+    bounds = torch.stack([torch.zeros(5), torch.ones(5)]).double()
+    found = []
+    for fixed in (None, {}, {2: 0.3}):
+        for function in (gen.fix_features, only_if_fixed):
+            monkeypatch.setattr(gen, "fix_features", function)
+            torch.manual_seed(0)
+            found.append(optimize_acqf(acquisition, bounds, 1, 2, 32, fixed_features=fixed)[0])
+        monkeypatch.undo()
+    for own, ours in zip(found[::2], found[1::2], strict=True):
+        np.testing.assert_array_equal(ours, own)
+    assert found[-1][0, 2] == 0.3
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("D", [2, 100])
+def test_turbos_loss_and_sample_in_closed_form_are_its_models_own(D: int) -> None:
+    import torch
+    from botorch.optim.closures import get_loss_closure_with_grads
+    from botorch.optim.utils import get_parameters
+    from gpytorch.mlls import ExactMarginalLogLikelihood
+
+    X, y = forty_values(D)
+    model = turbo.model_of(X, y)
+    mll = ExactMarginalLogLikelihood(model.likelihood, model)
+    torch.manual_seed(D)
+    parameters = get_parameters(mll, requires_grad=True)
+    assert len(parameters) == 4
+    theirs, ours = get_loss_closure_with_grads(mll, parameters), closed_form_within_bounds(mll)
+    for shift in (-0.5, 0.0, 1.0):
+        with torch.no_grad():
+            for parameter in parameters.values():
+                parameter.add_(shift + 0.5 * torch.rand_like(parameter))
+        (value, grads), (other, others) = theirs(), ours()
+        assert other.item() == pytest.approx(value.item(), rel=1e-9)
+        for grad, its in zip(grads, others, strict=True):
+            np.testing.assert_allclose(its, grad, rtol=1e-7, atol=1e-10)
+
+    model.eval()
+    candidates = torch.rand(50, D, dtype=torch.double)
+    z = torch.randn(1, 50, dtype=torch.double)
+    with torch.no_grad():
+        own = model.posterior(candidates).rsample_from_base_samples(torch.Size([1]), z)
+    sample = turbo.joint_sample(model, candidates, z.flatten().numpy())
+    np.testing.assert_allclose(np.std(y, ddof=1) * sample, own.flatten() - np.mean(y), rtol=1e-6)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("D", [2, 100])
+def test_the_covariance_of_gp_sampler_is_its_own(D: int) -> None:
+    import torch
+    from optuna._gp.gp import GPRegressor
+
+    X, y = forty_values(D)
+    rng = np.random.default_rng(D)
+    w = torch.tensor(rng.uniform(0.1, 3.0, D) / D, requires_grad=True)
+    scale, noise = torch.tensor(2.0).double(), torch.tensor(1e-3).double()
+    points = torch.tensor(rng.uniform(0.0, 1.0, (6, D)), requires_grad=True)
+    continuous = torch.zeros(D, dtype=torch.bool)
+    model = GPRegressor(continuous, torch.tensor(X), torch.tensor(y[:, 0]), w, scale, noise)
+    found: list[list[Any]] = []
+    for kernel in (GPRegressor.kernel, kernel_of_gp_sampler):
+        own = kernel(model)
+        apart, single = kernel(model, points, model._X_train), kernel(model, points[0])
+        grads = torch.autograd.grad(own[0] @ own[1] + apart.sin().sum() + single[3], [w, points])
+        found.append([own, apart, single, kernel(model, points), *grads])
+    for theirs, ours in zip(*found, strict=True):
+        np.testing.assert_allclose(ours.detach(), theirs.detach(), rtol=1e-10, atol=1e-13)
+    np.testing.assert_array_equal(found[1][0].diagonal().detach(), 2.0)
+
+
+def forty_values(D: int) -> tuple[Any, Any]:
+    """Points of the unit cube (40, D), and values (40, 1) that are neither small nor around 0."""
+    rng = np.random.default_rng(D)
+    X = rng.uniform(0.0, 1.0, (40, D))
+    y = np.sin(5.0 * X[:, :1]) + X[:, 1:2] ** 2 + 0.05 * rng.standard_normal((40, 1))
+    return X, 100.0 + 20.0 * y
+
+
 def default_of_botorch(D: int) -> Any:
-    """The likelihood of a default model, of 40 values that are neither small nor around 0."""
+    """The likelihood of a default model."""
     import torch
     from botorch.models import SingleTaskGP
     from gpytorch.mlls import ExactMarginalLogLikelihood
 
-    rng = np.random.default_rng(D)
-    X = rng.uniform(0.0, 1.0, (40, D))
-    y = np.sin(5.0 * X[:, :1]) + X[:, 1:2] ** 2 + 0.05 * rng.standard_normal((40, 1))
-    model = SingleTaskGP(torch.tensor(X), torch.tensor(100.0 + 20.0 * y))
+    X, y = forty_values(D)
+    model = SingleTaskGP(torch.tensor(X), torch.tensor(y))
     return ExactMarginalLogLikelihood(model.likelihood, model)
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
 from transect._array import Host
 
+from .closed_form import kernel_of_gp_sampler
 from .method import Start, draw_seed, draws
 from .tasks import N_INIT
 
@@ -112,5 +114,6 @@ class Optuna:
         if self.renewed or not self.started:
             self.study.sampler = self.sampler(draw_seed(self.start, self.told))
             self.started = True
-        self.asked = self.study.ask(self.space)
+        with patch("optuna._gp.gp.GPRegressor.kernel", kernel_of_gp_sampler):
+            self.asked = self.study.ask(self.space)
         return np.array([self.asked.params[name] for name in self.names])
