@@ -32,7 +32,18 @@ from transect.anchors import (
 from transect.certificate import of_strategy
 from transect.probes import MOVED, STEP
 from transect.problems import ackley, hartmann6, levy
+from transect.strategies import attempts
 from transect.strategies.anchored import GROWN, KAPPA, _acquisition
+from transect.strategies.attempts import (
+    LITTLE,
+    PATIENCE,
+    POINTS,
+    REDRAWN,
+    is_over,
+    known_to,
+    next_to,
+)
+from transect.strategies.protocol import History
 
 KNOWN = Surrogate(known=(2.0, 1.0, 1e-4))
 CUBE = [(-1.0, 1.0)] * 6
@@ -403,6 +414,160 @@ def test_points_in_flight_are_kept_apart() -> None:
     for trial in opt.trials[30:]:
         opt.tell(trial, f(trial.x))
     assert opt.ask().info["source"] == "strategy"
+
+
+# --- attempts ------------------------------------------------------------------------------
+
+
+def told(y: Host, own: int, D: int = 3) -> History:
+    """Values y (n,), the last ``own`` of which the first attempt asked for."""
+    infos: list[dict[str, int]] = [{}] * (len(y) - own) + [{"attempt": 1}] * own
+    return History(np.zeros((len(y), D)), y, np.empty((0, D)), infos)
+
+
+@given(
+    scale=st.sampled_from([1e-300, 1.0, 1e307]),
+    gain=st.sampled_from([0.0, 0.5, 2.0, 100.0]),
+    given_points=st.integers(20, 500),
+    seed=st.integers(0, 100),
+)
+@settings(max_examples=50, deadline=None)
+def test_an_attempt_is_over_when_it_gains_nothing(
+    scale: float, gain: float, given_points: int, seed: int
+) -> None:
+    """``gain``: of the last suggestions, in units of the least that counts."""
+    y = np.random.default_rng(seed).uniform(-1.0, 0.0, given_points + 2 * PATIENCE)
+    y[given_points + 3] = best = 1.0
+    least = LITTLE * (best - np.median(y[:POINTS]))
+    y[-PATIENCE + 5] = best + gain * least
+    y[-PATIENCE - 5] = np.nan
+    history = told(scale * y, 2 * PATIENCE)
+    assert is_over(1, history, make_hyper(), math.inf) == (gain < 1.0)
+    assert not is_over(1, told(scale * y, 2 * PATIENCE - 1), make_hyper(), math.inf)
+    assert not is_over(2, history, make_hyper(), math.inf)
+    for left in (2 * PATIENCE, 2 * PATIENCE - 1):
+        assert is_over(1, history, make_hyper(), left) == (gain < 1.0 and left >= 2 * PATIENCE)
+
+
+def test_an_attempt_has_more_time_in_many_dimensions() -> None:
+    y = np.zeros(2 * PATIENCE + 20)
+    y[20] = 1.0
+    assert is_over(1, told(y, 2 * PATIENCE, D=2 * PATIENCE), make_hyper(), math.inf)
+    assert not is_over(1, told(y, 2 * PATIENCE, D=2 * PATIENCE + 2), make_hyper(), math.inf)
+
+
+def test_where_the_best_value_may_be_luck_no_attempt_is_over() -> None:
+    y = np.zeros(2 * PATIENCE + 20)
+    y[20] = 1.0
+    for noise, over in ((0.4, True), (0.45, False)):  # of an amplitude of 1.7
+        assert is_over(1, told(y, 2 * PATIENCE), make_hyper(noise=noise), math.inf) == over
+
+
+def test_an_attempt_in_which_all_failed_goes_on() -> None:
+    for worked in (0, 1):
+        y = np.full(2 * PATIENCE + 20, np.nan)
+        y[len(y) - worked :] = 1.0
+        assert not is_over(1, told(y, 2 * PATIENCE), make_hyper(), math.inf)
+
+
+@given(D=st.integers(1, 300), seed=st.integers(0, 100))
+@settings(max_examples=25, deadline=None)
+def test_an_attempt_begins_next_to_the_best_point(D: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    best = rng.uniform(-1.0, 1.0, D)
+    points = np.array([next_to(best, rng) for _ in range(200)])
+    redrawn = points != best
+    assert np.all(np.abs(points) <= 1.0)
+    assert np.all(np.any(redrawn, axis=1))
+    assert np.mean(redrawn) == pytest.approx(REDRAWN + (1.0 - REDRAWN) / D, abs=0.15)
+
+
+def test_what_an_attempt_knows() -> None:
+    of: list[int | None] = [None, 1, 1, 2, 1, None, 2, 3, None]
+    infos = [{} if a is None else {"attempt": a} for a in of]
+    history = History(
+        np.arange(9.0)[:, None], np.arange(9.0), np.array([[9.0], [10.0]]), infos, [{}, infos[3]]
+    )
+    for attempt, rows, flying in ((1, [*range(9)], [9, 10]), (2, [3, 5, 6, 8], [10]), (4, [], [])):
+        known = known_to(attempt, history)
+        assert known.y.tolist() == known.X[:, 0].tolist() == rows
+        assert known.pending[:, 0].tolist() == flying
+        assert list(known.infos) == [infos[i] for i in rows]
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempts, "PATIENCE", 8)
+    monkeypatch.setattr(attempts, "POINTS", 4)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_run_begins_anew_where_it_gets_on_no_more() -> None:
+    opt = run(Anchored(insurance=0.125), 80)
+    infos = [t.info for t in opt.trials[5:]]
+    of = [info["attempt"] for info in infos]
+    assert of == sorted(of)
+    assert max(of) >= 3
+    for attempt in range(2, max(of) + 1):
+        first = of.index(attempt)
+        own = infos[first : first + 8]
+        before = [bowl(t.x) for t in opt.trials if t.info.get("attempt", 1) == attempt - 1]
+        gained = np.median(before[:4]) - min(before)
+        assert min(before[:-8]) - min(before) < LITTLE * gained
+        restarts = [info for info in own if info["family"] == "restart"]
+        assert 3 <= len(restarts) <= 4
+        assert [own[i]["insured"] for i in range(4)].count(True) == 4 - len(restarts)
+        ahead = own[len(restarts) :]
+        for at, info in enumerate(ahead, start=first + len(restarts)):
+            # Insured steps are by all evaluations, others by those of the attempt.
+            assert info["observations"] == (5 + at if info["insured"] else at - first)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_no_attempt_begins_that_would_be_too_short() -> None:
+    of = [t.info["attempt"] for t in run(Anchored(), 80, max_evals=36).trials[5:]]
+    assert max(of) == 1
+    of = [t.info["attempt"] for t in run(Anchored(), 80, max_evals=60).trials[5:]]
+    assert of[-1] == 2
+    assert of.index(2) <= 60 - 5 - 2 * 8
+
+
+@pytest.mark.usefixtures("impatient")
+def test_insured_steps_are_by_all_evaluations_in_every_attempt() -> None:
+    opt = run(Anchored(insurance=0.25, surrogate=KNOWN), 60)
+    infos = [t.info for t in opt.trials[5:]]
+    assert max(info["attempt"] for info in infos) > 1
+    assert all(info["observations"] == info["told"] for info in infos if info["insured"])
+    assert opt.guarantee.holds
+
+
+@pytest.mark.usefixtures("impatient")
+def test_points_in_flight_when_an_attempt_ends() -> None:
+    opt = Optimizer(CUBE, Anchored(), seed=0, n_init=5)
+    flying = [opt.ask() for _ in range(3)]
+    for _ in range(60):
+        opt.tell(flying[0], bowl(flying[0].x))
+        flying = [*flying[1:], opt.ask()]
+    of = [t.info.get("attempt", 1) for t in opt.trials]
+    assert max(of) > 1
+    # What is learnt of an earlier attempt's points is of no use to a later one.
+    for t in opt.trials:
+        if t.info.get("attempt", 1) > 1 and not t.info["insured"] and "observations" in t.info:
+            own = [i for i in range(t.id) if of[i] == t.info["attempt"]]
+            assert t.info["observations"] == len(own) - t.info["pending"] + sum(
+                of[i] != t.info["attempt"] for i in range(t.id - t.info["pending"], t.id)
+            )
+
+
+@pytest.mark.usefixtures("impatient")
+def test_values_told_at_once_are_no_attempt() -> None:
+    opt = Optimizer(CUBE, Anchored(), seed=0, n_init=5)
+    for x in np.random.default_rng(0).uniform(-1.0, 1.0, (100, 6)):
+        opt.tell(x, bowl(x))
+    for _ in range(15):
+        trial = opt.ask()
+        assert trial.info["attempt"] == 1
+        opt.tell(trial, bowl(trial.x))
 
 
 # --- whole runs ----------------------------------------------------------------------------

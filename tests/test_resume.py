@@ -29,7 +29,7 @@ from transect import (
     minimize,
 )
 from transect.journal import Journal, read
-from transect.strategies import Strategy
+from transect.strategies import Strategy, attempts
 
 BOX = [(-2.0, 3.0)] * 7
 EVALS, N_INIT = 72, 8  # more than a model is refitted for at every step
@@ -96,6 +96,25 @@ def test_a_run_killed_now_and_then_is_the_run_that_was_not(
     again = run(tmp_path / "run.db", strategy, f)
     same(again, whole)
     assert len(f.points) == EVALS + len(f.killed_at), "only what was in flight is evaluated again"
+    assert "bit for bit" not in caplog.text
+
+
+def test_a_run_of_several_attempts_killed_now_and_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(attempts, "PATIENCE", 5)
+    monkeypatch.setattr(attempts, "POINTS", 4)
+    strategy = Anchored(insurance=0.1)
+    whole = run(tmp_path / "whole.db", strategy, Objective())
+    began = [i for i, t in enumerate(whole.trials) if t.info.get("family") == "restart"]
+    assert len({whole.trials[i].info["attempt"] for i in began}) > 1
+    # Before the first point of an attempt, after some, and in between at an insured step.
+    insured = [i for i, t in enumerate(whole.trials) if t.info.get("insured") and i > began[0]]
+    f = Objective(killed_at=tuple(i + k for k, i in enumerate((began[0], began[3], insured[0]), 1)))
+    for _ in f.killed_at:
+        with pytest.raises(Killed):
+            run(tmp_path / "run.db", strategy, f)
+    same(run(tmp_path / "run.db", strategy, f), whole)
     assert "bit for bit" not in caplog.text
 
 

@@ -33,6 +33,7 @@ from ..probes import random_probes
 from ..screen import Screen
 from ..subspace import Slices
 from ..theory import corrected_beta, slice_count
+from .attempts import is_new, is_over, known_to, next_to
 from .guarantee import Guarantee, insured
 from .protocol import Belief, History, Proposal, Setting, check_model, free_coordinates
 
@@ -48,7 +49,30 @@ class _State:
     setting: Setting
     slices: Slices  # MS-UCB's
     t: int = 0  # suggestions made so far
-    model: Model | None = None
+    attempt: int = 1
+    began: int = 0  # suggestions before this attempt
+    model: Model | None = None  # of what this attempt knows
+    whole: Model | None = None  # of everything, where that is more
+
+    def now(self, history: History) -> tuple[_State, History]:
+        """The attempt that is to go on, or a new one if that is over, and what it knows."""
+        known, most = known_to(self.attempt, history), self.setting.max_evals
+        left = math.inf if most is None else most - history.asked
+        if self.model is None or not is_over(self.attempt, known, self.model.gp.hyper, left):
+            return self, known
+        whole = self.model if self.attempt == 1 else self.whole
+        new = replace(self, attempt=self.attempt + 1, began=self.t, model=None, whole=whole)
+        return new, known_to(new.attempt, history)
+
+    def last(self, of_all: bool) -> Model | None:
+        """The model to go on from, of what the attempt knows or of all evaluations."""
+        return self.whole if of_all and self.attempt > 1 else self.model
+
+    def after(self, model: Model, of_all: bool) -> _State:
+        """The state after a suggestion by such a model."""
+        if of_all and self.attempt > 1:
+            return replace(self, t=self.t + 1, whole=model)
+        return replace(self, t=self.t + 1, model=model)
 
     @property
     def half(self) -> int | None:
@@ -73,6 +97,10 @@ class Anchored:
     the one with the largest bound, on those slices or found through anchors, so the best point
     found has MS-UCB's regret bound of as many steps.
 
+    Where 100 suggestions in a row gain next to nothing and 200 evaluations are left, a new attempt
+    begins, with points that have three quarters of their coordinates from the best one, and with
+    a model of its own (attempts.py).
+
     insurance: the share of insured steps. evolution: the share of random steps where the model
     is of no use; where it is, there are none. delta: how often the bound may fail. surrogate:
     the model; by default one length-scale per coordinate, shrunk towards a common one, of values
@@ -80,10 +108,11 @@ class Anchored:
     unless it is known already.
 
     info has ``family`` (what the point was found on: "moves" through anchors, the "box",
-    "evolution" with its step size ``sigma``, or "slices" of MS-UCB), ``changed`` (coordinates
-    that differ from the best point's), ``log_ei`` or ``kappa`` (not of MS-UCB's slices),
-    ``insured``, and ``margin``, how far its ``ucb`` is above the gate's ``best_slice``; at steps
-    that are not insured, of ``subspaces`` slices that were glanced at.
+    "evolution" with its step size ``sigma``, "slices" of MS-UCB, or a "restart"), ``attempt``,
+    ``insured`` and, unless it is a restart, ``changed`` (coordinates that differ from the best
+    point's), ``log_ei`` or ``kappa`` (not of MS-UCB's slices), and ``margin``, how far its ``ucb``
+    is above the gate's ``best_slice``; at steps that are not insured, of ``subspaces`` slices that
+    were glanced at.
     """
 
     name: ClassVar[str] = "anchored"
@@ -108,11 +137,14 @@ class Anchored:
         return _State(setting, slices)
 
     def remember(self, state: _State) -> Memory:
-        return {"t": state.t, "model": remember(state.model)}
+        at = {"t": state.t, "attempt": state.attempt, "began": state.began}
+        return {**at, "model": remember(state.model), "whole": remember(state.whole)}
 
     def recall(self, setting: Setting, memory: Memory, history: History) -> _State:
-        model = recall(memory["model"], history.X, setting.device)
-        return replace(self.start(setting), t=memory["t"], model=model)
+        at = {"t": memory["t"], "attempt": memory["attempt"], "began": memory["began"]}
+        model = recall(memory["model"], known_to(at["attempt"], history).X, setting.device)
+        whole = recall(memory["whole"], history.X, setting.device)
+        return replace(self.start(setting), **at, model=model, whole=whole)
 
     def guarantee(self, D: int) -> Guarantee:
         return insured(self.surrogate, self.insurance, self.delta)
@@ -131,16 +163,23 @@ class Anchored:
         deadline: float | None = None,
     ) -> Proposal:
         t, setting, slices = state.t + 1, state.setting, state.slices
-        climbs = _climbs(history)
-        surrogate = self._surrogate(climbs)
-        belief = Belief.of(surrogate, state.model, history, setting.device, deadline)
-        gp = belief.gp  # pending points count with what is expected of them
         insured = _is_in(self.insurance, t)
+        state, known = state.now(history)
+        if insured:
+            known = history  # MS-UCB's bound of these steps is one by all evaluations
+        elif is_new(state.attempt, known):
+            x = next_to(history.X[history.best], rng)
+            info = {"family": "restart", "attempt": state.attempt, "insured": False, "t": t}
+            return Proposal(x, info, replace(state, t=t))
+        climbs = _climbs(known)
+        surrogate, last = self._surrogate(climbs), state.last(of_all=insured)
+        belief = Belief.of(surrogate, last, known, setting.device, deadline)
+        gp = belief.gp  # pending points count with what is expected of them
         m = slice_count(t, 1, 0)
         bound = UCB(corrected_beta(t, setting.D, slices.d, m, self.delta))
 
         share = 1.0 - (INSURED if insured else GLANCED)
-        found, how = self._improve(gp, state, history, climbs, rng, part_of(deadline, share))
+        found, how = self._improve(gp, state, known, climbs, rng, part_of(deadline, share))
         x, evaluations = found.x, found.evaluations
         if insured:
             ucb = _values(gp, bound, x[None, :])[0]
@@ -158,6 +197,7 @@ class Anchored:
         info = {
             **how,
             "changed": int(np.count_nonzero(np.abs(x - best_points(gp, 1)[0]) > CHANGED)),
+            "attempt": state.attempt,
             "insured": insured,
             "ucb": belief.unscaled(ucb),
             "best_slice": belief.unscaled(gate),
@@ -171,7 +211,7 @@ class Anchored:
             "observations": belief.model.gp.n,
             "jitter": belief.gp.jitter,
         }
-        return Proposal(x, info, replace(state, t=t, model=belief.model))
+        return Proposal(x, info, state.after(belief.model, of_all=insured))
 
     def _surrogate(self, climbs: Sequence[bool]) -> Surrogate:
         """How to model the values, if hyper-parameters are to be fitted at this step.
@@ -199,7 +239,7 @@ class Anchored:
             budget = state.half  # the other half is for the slices
         anchors, best = best_points(gp)
         in_flight = len(history.pending) > 0
-        acquisition = _acquisition(gp, best, state.t, in_flight)
+        acquisition = _acquisition(gp, best, state.t - state.began, in_flight)
         limits: dict[str, Any] = {"budget": budget, "deadline": deadline}
         how: dict[str, Any] = {}
         if rng.random() >= self.evolution * doubt(gp, climbs):

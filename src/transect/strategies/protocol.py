@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
@@ -68,10 +68,14 @@ class History:
 
         told, V = inside(self.infos)
         flying, pending = inside(self.pending_infos)
+        return replace(self.only(told, flying), X=V, pending=pending)
+
+    def only(self, told: Sequence[int], flying: Sequence[int]) -> History:
+        """These rows of the finished evaluations, and of the pending points."""
         return History(
-            V,
+            self.X[told],
             self.y[told],
-            pending,
+            self.pending[flying],
             [self.infos[i] for i in told],
             [self.pending_infos[i] for i in flying],
         )

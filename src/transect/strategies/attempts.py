@@ -1,0 +1,73 @@
+"""Attempts: a search that gets on no more begins anew, not far from the best point.
+
+Climbs end in an optimum near where they began. Ever closer points then make the model an expert
+of that place, with length-scales to match, under which nothing is known of any other, so that no
+point far from it is asked for again. A new attempt has a model of its own points.
+
+Which attempt a point is of is in its certificate, as ``attempt``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._array import Host
+from ..gp import Hyperparameters
+from .protocol import History, Info
+
+POINTS = 20  # that an attempt begins with
+REDRAWN = 0.25  # of their coordinates; the others are the best point's
+# Suggestions in which an attempt must get on, half of D where that is more. It has twice that
+# before it is judged, and so many must be left: another one needs as long to come as far.
+PATIENCE = 100
+LITTLE = 1e-3  # of what it has gained: with less than that, it does not
+LUCK = 0.2  # of the values' variance; with more of it noise, nobody can tell
+
+
+def known_to(attempt: int, history: History) -> History:
+    """What an attempt knows: its own points and, since the first of them, users'."""
+    if attempt == 1:
+        return history
+    of = [info.get("attempt") for info in history.infos]
+    first = of.index(attempt) if attempt in of else len(of)
+    told = [i for i, a in enumerate(of) if a == attempt or (a is None and i > first)]
+    flying = [i for i, info in enumerate(history.pending_infos) if _is_of(attempt, info)]
+    return history.only(told, flying)
+
+
+def is_over(attempt: int, known: History, hyper: Hyperparameters, left: float) -> bool:
+    """Whether an attempt gets on no more, by what it knows and its model of that.
+
+    ``left``: evaluations that the run may yet make. Points that the attempt did not ask for,
+    however many there are, do not count as steps of its own. Where the model sees much noise,
+    the best value may be a lucky one, hard to surpass anywhere.
+    """
+    patience = max(PATIENCE, known.X.shape[1] // 2)
+    own = [i for i, info in enumerate(known.infos) if _is_of(attempt, info)]
+    noisy = hyper.noise > LUCK * (hyper.noise + hyper.amplitude)
+    if noisy or min(len(own), left) < 2 * patience:
+        return False
+    values = 0.5 * known.y  # since a difference of values may overflow
+    first, before = values[:POINTS], np.delete(values, own[-patience:])
+    if not (np.any(np.isfinite(first)) and np.any(np.isfinite(before))):
+        return False  # it has gained nothing yet
+    best = np.nanmax(values)
+    return bool(best - np.nanmax(before) < LITTLE * (best - np.nanmedian(first)))
+
+
+def is_new(attempt: int, known: History) -> bool:
+    """Whether it has yet to ask for points to begin with, which the first one need not."""
+    infos = (*known.infos, *known.pending_infos)
+    return attempt > 1 and sum(_is_of(attempt, info) for info in infos) < POINTS
+
+
+def next_to(best: Host, rng: np.random.Generator) -> Host:
+    """A point (D,) that an attempt begins with: some coordinates anywhere, others the best's."""
+    redrawn = rng.random(len(best)) < REDRAWN
+    redrawn[rng.integers(len(best))] = True  # one, at least
+    x: Host = np.where(redrawn, rng.uniform(-1.0, 1.0, len(best)), best)
+    return x
+
+
+def _is_of(attempt: int, info: Info) -> bool:
+    return bool(info.get("attempt") == attempt)
