@@ -35,6 +35,7 @@ from transect.problems import ackley, hartmann6, levy
 from transect.strategies import attempts
 from transect.strategies.anchored import GROWN, KAPPA, _acquisition
 from transect.strategies.attempts import (
+    EVERYTHING,
     LITTLE,
     PATIENCE,
     POINTS,
@@ -488,11 +489,19 @@ def test_what_an_attempt_knows() -> None:
     history = History(
         np.arange(9.0)[:, None], np.arange(9.0), np.array([[9.0], [10.0]]), infos, [{}, infos[3]]
     )
-    for attempt, rows, flying in ((1, [*range(9)], [9, 10]), (2, [3, 5, 6, 8], [10]), (4, [], [])):
+    for attempt, rows, flying in (
+        (EVERYTHING, [*range(9)], [9, 10]),
+        (1, [0, 1, 2, 4, 5, 8], []),
+        (2, [3, 5, 6, 8], [10]),
+        (4, [], []),
+    ):
         known = known_to(attempt, history)
         assert known.y.tolist() == known.X[:, 0].tolist() == rows
         assert known.pending[:, 0].tolist() == flying
         assert list(known.infos) == [infos[i] for i in rows]
+    only = History(history.X[:3], history.y[:3], history.pending[:1], infos[:3], [{}])
+    assert known_to(1, only) is only
+    assert len(known_to(2, only).y) == 0
 
 
 @pytest.fixture
@@ -503,24 +512,41 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("impatient")
 def test_a_run_begins_anew_where_it_gets_on_no_more() -> None:
-    opt = run(Anchored(insurance=0.125), 80)
-    infos = [t.info for t in opt.trials[5:]]
-    of = [info["attempt"] for info in infos]
-    assert of == sorted(of)
+    opt = run(Anchored(insurance=0.125), 100)
+    trials = opt.trials
+    of = [t.info.get("attempt", 1) for t in trials]
     assert max(of) >= 3
     for attempt in range(2, max(of) + 1):
         first = of.index(attempt)
-        own = infos[first : first + 8]
-        before = [bowl(t.x) for t in opt.trials if t.info.get("attempt", 1) == attempt - 1]
+        before = [bowl(t.x) for t in trials[:first] if t.info.get("attempt", 1) == attempt - 1]
         gained = np.median(before[:4]) - min(before)
         assert min(before[:-8]) - min(before) < LITTLE * gained
-        restarts = [info for info in own if info["family"] == "restart"]
-        assert 3 <= len(restarts) <= 4
-        assert [own[i]["insured"] for i in range(4)].count(True) == 4 - len(restarts)
-        ahead = own[len(restarts) :]
-        for at, info in enumerate(ahead, start=first + len(restarts)):
-            # Insured steps are by all evaluations, others by those of the attempt.
-            assert info["observations"] == (5 + at if info["insured"] else at - first)
+        own = [t for t in trials if t.info.get("attempt") == attempt]
+        assert [t.info["family"] == "restart" for t in own[:4]].count(True) >= 3
+        assert all(t.info["family"] != "restart" for t in own[4:])
+
+
+@pytest.mark.usefixtures("impatient")
+def test_an_attempt_goes_by_its_own_points_and_insured_steps_by_all() -> None:
+    trials = run(Anchored(insurance=0.125), 100).trials
+    of = [t.info.get("attempt", 1) for t in trials]
+    assert max(of) >= 3
+    for i, t in enumerate(trials[5:], start=5):
+        if t.info["family"] != "restart":
+            known = i if t.info["insured"] else of[:i].count(of[i])
+            assert t.info["observations"] == known
+
+
+@pytest.mark.usefixtures("impatient")
+def test_the_attempt_with_the_best_point_goes_on_in_turn() -> None:
+    trials = run(Anchored(insurance=0.0), 100).trials
+    of = [t.info.get("attempt", 1) for t in trials]
+    for i, t in enumerate(trials[5:], start=5):
+        best = of[int(np.argmin([bowl(other.x) for other in trials[:i]]))]
+        latest = max(of[: i + 1])
+        new = of[:i].count(latest) < 4 + 5 * (latest == 1)
+        assert of[i] == (latest if new or t.info["t"] % 2 else best)
+    assert of[of.index(2) :].count(1) > 5
 
 
 @pytest.mark.usefixtures("impatient")
@@ -528,7 +554,7 @@ def test_no_attempt_begins_that_would_be_too_short() -> None:
     of = [t.info["attempt"] for t in run(Anchored(), 80, max_evals=36).trials[5:]]
     assert max(of) == 1
     of = [t.info["attempt"] for t in run(Anchored(), 80, max_evals=60).trials[5:]]
-    assert of[-1] == 2
+    assert max(of) == 2
     assert of.index(2) <= 60 - 5 - 2 * 8
 
 
@@ -550,13 +576,10 @@ def test_points_in_flight_when_an_attempt_ends() -> None:
         flying = [*flying[1:], opt.ask()]
     of = [t.info.get("attempt", 1) for t in opt.trials]
     assert max(of) > 1
-    # What is learnt of an earlier attempt's points is of no use to a later one.
-    for t in opt.trials:
-        if t.info.get("attempt", 1) > 1 and not t.info["insured"] and "observations" in t.info:
-            own = [i for i in range(t.id) if of[i] == t.info["attempt"]]
-            assert t.info["observations"] == len(own) - t.info["pending"] + sum(
-                of[i] != t.info["attempt"] for i in range(t.id - t.info["pending"], t.id)
-            )
+    for t in opt.trials[5:]:
+        if "observations" in t.info and not t.info["insured"]:
+            asked = of[: t.id].count(of[t.id])
+            assert asked - 3 < t.info["observations"] <= asked
 
 
 @pytest.mark.usefixtures("impatient")
@@ -610,8 +633,8 @@ def test_what_is_nothing_but_noise_is_taken_for_it(seed: int) -> None:
     shares = []
     for _ in range(60):
         opt.tell(opt.ask(), rng.standard_normal())
-        if opt._state.model is not None:
-            hyper = opt._state.model.gp.hyper
+        for model in opt._state.models.values():
+            hyper = model.gp.hyper
             shares.append(hyper.noise / (hyper.noise + hyper.amplitude))
     assert shares[0] < 0.01
     assert shares[-1] > 0.5

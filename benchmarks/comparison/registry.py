@@ -27,8 +27,7 @@ PEERS: Mapping[str, Callable[[Start], Method]] = {
 }
 COMPARED = ("gp-ucb", "gp-ucb-log-ei", "ms-ucb", "ms-ucb-1-1", "anchored")
 
-# Runs that are left out: one would take more than two hours. BoTorch's own gradient has a node for
-# every coordinate, 45 s a suggestion; in closed form it was not tried.
+# Runs that are left out: one would take hours.
 HOPELESS = {("botorch", "ramp-5001")}
 UNTIMED = {"botorch", "turbo", "optuna-gp"}  # runs are faster than the library, see closed_form.py
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -33,7 +33,7 @@ from ..probes import random_probes
 from ..screen import Screen
 from ..subspace import Slices
 from ..theory import corrected_beta, slice_count
-from .attempts import is_new, is_over, known_to, next_to
+from .attempts import EVERYTHING, asked_for, attempt_of, is_new, is_over, known_to, next_to
 from .guarantee import Guarantee, insured
 from .protocol import Belief, History, Proposal, Setting, check_model, free_coordinates
 
@@ -49,30 +49,29 @@ class _State:
     setting: Setting
     slices: Slices  # MS-UCB's
     t: int = 0  # suggestions made so far
-    attempt: int = 1
-    began: int = 0  # suggestions before this attempt
-    model: Model | None = None  # of what this attempt knows
-    whole: Model | None = None  # of everything, where that is more
+    attempt: int = 1  # the latest one
+    models: Mapping[int, Model] = field(default_factory=dict)  # of attempts, and of EVERYTHING
 
-    def now(self, history: History) -> tuple[_State, History]:
-        """The attempt that is to go on, or a new one if that is over, and what it knows."""
-        known, most = known_to(self.attempt, history), self.setting.max_evals
+    def turn(self, history: History) -> tuple[_State, int]:
+        """The state now, and which attempt is to go on: a new one, if the latest one is over.
+
+        The latest one and the one that has the best point take turns, so that the last digits
+        of that are found, too.
+        """
+        latest, model = known_to(self.attempt, history), self.models.get(self.attempt)
+        most = self.setting.max_evals
         left = math.inf if most is None else most - history.asked
-        if self.model is None or not is_over(self.attempt, known, self.model.gp.hyper, left):
-            return self, known
-        whole = self.model if self.attempt == 1 else self.whole
-        new = replace(self, attempt=self.attempt + 1, began=self.t, model=None, whole=whole)
-        return new, known_to(new.attempt, history)
+        if model is not None and is_over(self.attempt, latest, model.gp.hyper, left):
+            return replace(self, attempt=self.attempt + 1), self.attempt + 1
+        if self.t % 2 == 0 or is_new(self.attempt, latest):
+            return self, self.attempt
+        return self, _best_attempt(history)
 
-    def last(self, of_all: bool) -> Model | None:
-        """The model to go on from, of what the attempt knows or of all evaluations."""
-        return self.whole if of_all and self.attempt > 1 else self.model
-
-    def after(self, model: Model, of_all: bool) -> _State:
-        """The state after a suggestion by such a model."""
-        if of_all and self.attempt > 1:
-            return replace(self, t=self.t + 1, whole=model)
-        return replace(self, t=self.t + 1, model=model)
+    def after(self, model: Model, of: int, history: History) -> _State:
+        """The state after a suggestion by such a model; those that are done with are let go."""
+        live = (EVERYTHING, _best_attempt(history), self.attempt)
+        models = {k: m for k, m in {**self.models, of: model}.items() if k in live}
+        return replace(self, t=self.t + 1, models=models)
 
     @property
     def half(self) -> int | None:
@@ -99,7 +98,7 @@ class Anchored:
 
     Where 100 suggestions in a row gain next to nothing and 200 evaluations are left, a new attempt
     begins, with points that have three quarters of their coordinates from the best one, and with
-    a model of its own (attempts.py).
+    a model of its own. It goes on in turn with the one that has the best point (attempts.py).
 
     insurance: the share of insured steps. evolution: the share of random steps where the model
     is of no use; where it is, there are none. delta: how often the bound may fail. surrogate:
@@ -137,14 +136,18 @@ class Anchored:
         return _State(setting, slices)
 
     def remember(self, state: _State) -> Memory:
-        at = {"t": state.t, "attempt": state.attempt, "began": state.began}
-        return {**at, "model": remember(state.model), "whole": remember(state.whole)}
+        models = {str(of): remember(model) for of, model in state.models.items()}
+        return {"t": state.t, "attempt": state.attempt, "models": models}
 
     def recall(self, setting: Setting, memory: Memory, history: History) -> _State:
-        at = {"t": memory["t"], "attempt": memory["attempt"], "began": memory["began"]}
-        model = recall(memory["model"], known_to(at["attempt"], history).X, setting.device)
-        whole = recall(memory["whole"], history.X, setting.device)
-        return replace(self.start(setting), **at, model=model, whole=whole)
+        kept = {int(of): model for of, model in memory["models"].items()}
+        models = {
+            of: model
+            for of in kept
+            if (model := recall(kept[of], known_to(of, history).X, setting.device))
+        }
+        at = {"t": memory["t"], "attempt": memory["attempt"]}
+        return replace(self.start(setting), **at, models=models)
 
     def guarantee(self, D: int) -> Guarantee:
         return insured(self.surrogate, self.insurance, self.delta)
@@ -164,15 +167,16 @@ class Anchored:
     ) -> Proposal:
         t, setting, slices = state.t + 1, state.setting, state.slices
         insured = _is_in(self.insurance, t)
-        state, known = state.now(history)
-        if insured:
-            known = history  # MS-UCB's bound of these steps is one by all evaluations
-        elif is_new(state.attempt, known):
+        state, of = state.turn(history)
+        if insured and state.attempt > 1:
+            of = EVERYTHING  # MS-UCB's bound of these steps is one by all evaluations
+        known = known_to(of, history)
+        if is_new(of, known):
             x = next_to(history.X[history.best], rng)
-            info = {"family": "restart", "attempt": state.attempt, "insured": False, "t": t}
+            info = {"family": "restart", "attempt": of, "insured": False, "t": t}
             return Proposal(x, info, replace(state, t=t))
         climbs = _climbs(known)
-        surrogate, last = self._surrogate(climbs), state.last(of_all=insured)
+        surrogate, last = self._surrogate(climbs), state.models.get(of)
         belief = Belief.of(surrogate, last, known, setting.device, deadline)
         gp = belief.gp  # pending points count with what is expected of them
         m = slice_count(t, 1, 0)
@@ -197,7 +201,7 @@ class Anchored:
         info = {
             **how,
             "changed": int(np.count_nonzero(np.abs(x - best_points(gp, 1)[0]) > CHANGED)),
-            "attempt": state.attempt,
+            "attempt": of or state.attempt,
             "insured": insured,
             "ucb": belief.unscaled(ucb),
             "best_slice": belief.unscaled(gate),
@@ -211,7 +215,7 @@ class Anchored:
             "observations": belief.model.gp.n,
             "jitter": belief.gp.jitter,
         }
-        return Proposal(x, info, state.after(belief.model, of_all=insured))
+        return Proposal(x, info, state.after(belief.model, of, history))
 
     def _surrogate(self, climbs: Sequence[bool]) -> Surrogate:
         """How to model the values, if hyper-parameters are to be fitted at this step.
@@ -239,7 +243,7 @@ class Anchored:
             budget = state.half  # the other half is for the slices
         anchors, best = best_points(gp)
         in_flight = len(history.pending) > 0
-        acquisition = _acquisition(gp, best, state.t - state.began, in_flight)
+        acquisition = _acquisition(gp, best, asked_for(history), in_flight)
         limits: dict[str, Any] = {"budget": budget, "deadline": deadline}
         how: dict[str, Any] = {}
         if rng.random() >= self.evolution * doubt(gp, climbs):
@@ -253,6 +257,11 @@ class Anchored:
         else:
             how["log_ei"] = found.value
         return found, {"family": found.family, **how}
+
+
+def _best_attempt(history: History) -> int:
+    """Which one has the best point; the first has those that were not asked for."""
+    return attempt_of(history.infos[history.best]) if history.values else 1
 
 
 def _acquisition(gp: GaussianProcess, best: float, t: int, in_flight: bool) -> Acquisition:

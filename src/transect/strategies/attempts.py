@@ -2,7 +2,8 @@
 
 Climbs end in an optimum near where they began. Ever closer points then make the model an expert
 of that place, with length-scales to match, under which nothing is known of any other, so that no
-point far from it is asked for again. A new attempt has a model of its own points.
+point far from it is asked for again. A new attempt has a model of its own points. It takes turns
+with the one that has the best point, which finds more digits of what it has found.
 
 Which attempt a point is of is in its certificate, as ``attempt``.
 """
@@ -15,6 +16,7 @@ from .._array import Host
 from ..gp import Hyperparameters
 from .protocol import History, Info
 
+EVERYTHING = 0  # no attempt: all evaluations of a run
 POINTS = 20  # that an attempt begins with
 REDRAWN = 0.25  # of their coordinates; the others are the best point's
 # Suggestions in which an attempt must get on, half of D where that is more. It has twice that
@@ -26,13 +28,15 @@ LUCK = 0.2  # of the values' variance; with more of it noise, nobody can tell
 
 def known_to(attempt: int, history: History) -> History:
     """What an attempt knows: its own points and, since the first of them, users'."""
-    if attempt == 1:
-        return history
     of = [info.get("attempt") for info in history.infos]
-    first = of.index(attempt) if attempt in of else len(of)
-    told = [i for i, a in enumerate(of) if a == attempt or (a is None and i > first)]
-    flying = [i for i, info in enumerate(history.pending_infos) if _is_of(attempt, info)]
-    return history.only(told, flying)
+    flying = [info.get("attempt") for info in history.pending_infos]
+    if attempt == EVERYTHING or (attempt == 1 and not {*of, *flying} - {None, 1}):
+        return history
+    first = 0 if attempt == 1 else of.index(attempt) if attempt in of else len(of)
+    return history.only(
+        [i for i, a in enumerate(of) if a == attempt or (a is None and i >= first)],
+        [i for i, a in enumerate(flying) if a == attempt],
+    )
 
 
 def is_over(attempt: int, known: History, hyper: Hyperparameters, left: float) -> bool:
@@ -43,7 +47,7 @@ def is_over(attempt: int, known: History, hyper: Hyperparameters, left: float) -
     the best value may be a lucky one, hard to surpass anywhere.
     """
     patience = max(PATIENCE, known.X.shape[1] // 2)
-    own = [i for i, info in enumerate(known.infos) if _is_of(attempt, info)]
+    own = [i for i, info in enumerate(known.infos) if info.get("attempt") == attempt]
     noisy = hyper.noise > LUCK * (hyper.noise + hyper.amplitude)
     if noisy or min(len(own), left) < 2 * patience:
         return False
@@ -57,8 +61,17 @@ def is_over(attempt: int, known: History, hyper: Hyperparameters, left: float) -
 
 def is_new(attempt: int, known: History) -> bool:
     """Whether it has yet to ask for points to begin with, which the first one need not."""
-    infos = (*known.infos, *known.pending_infos)
-    return attempt > 1 and sum(_is_of(attempt, info) for info in infos) < POINTS
+    return attempt > 1 and asked_for(known) < POINTS
+
+
+def asked_for(known: History) -> int:
+    """How many of the points an attempt knows it has asked for."""
+    return sum("attempt" in info for info in (*known.infos, *known.pending_infos))
+
+
+def attempt_of(info: Info) -> int:
+    """The first one's are all points that none has asked for."""
+    return int(info.get("attempt", 1))
 
 
 def next_to(best: Host, rng: np.random.Generator) -> Host:
@@ -67,7 +80,3 @@ def next_to(best: Host, rng: np.random.Generator) -> Host:
     redrawn[rng.integers(len(best))] = True  # one, at least
     x: Host = np.where(redrawn, rng.uniform(-1.0, 1.0, len(best)), best)
     return x
-
-
-def _is_of(attempt: int, info: Info) -> bool:
-    return bool(info.get("attempt") == attempt)
