@@ -465,10 +465,22 @@ def test_where_the_best_value_may_be_luck_no_attempt_is_over() -> None:
 
 
 def test_an_attempt_in_which_all_failed_goes_on() -> None:
-    for worked in (0, 1):
-        y = np.full(2 * PATIENCE + 20, np.nan)
-        y[len(y) - worked :] = 1.0
-        assert not is_over(1, told(y, 2 * PATIENCE), make_hyper(), math.inf)
+    y = np.full(2 * PATIENCE + 20, np.nan)
+    assert not is_over(1, told(y, 2 * PATIENCE), make_hyper(), math.inf)
+    y[-1] = 1.0
+    assert not is_over(1, told(y, 2 * PATIENCE), make_hyper(), math.inf)
+    y[30:60] = np.linspace(0.0, 1.0, 30)  # later than the points it began with
+    assert is_over(1, told(y, 2 * PATIENCE), make_hyper(), math.inf)
+
+
+def test_a_better_point_of_the_users_ends_no_attempt() -> None:
+    y = np.arange(2.0 * PATIENCE + 21)
+    history = told(y, 2 * PATIENCE)
+    for value in (y[-1] + 1e6, y[0]):
+        known = replace(
+            history, X=np.zeros((len(y) + 1, 3)), y=np.append(y, value), infos=[*history.infos, {}]
+        )
+        assert not is_over(1, known, make_hyper(), math.inf)
 
 
 @given(D=st.integers(1, 300), seed=st.integers(0, 100))
@@ -491,9 +503,9 @@ def test_what_an_attempt_knows() -> None:
     )
     for attempt, rows, flying in (
         (EVERYTHING, [*range(9)], [9, 10]),
-        (1, [0, 1, 2, 4, 5, 8], []),
-        (2, [3, 5, 6, 8], [10]),
-        (4, [], []),
+        (1, [0, 1, 2, 4, 5, 8], [9, 10]),
+        (2, [3, 5, 6, 8], [9, 10]),
+        (4, [], [9, 10]),
     ):
         known = known_to(attempt, history)
         assert known.y.tolist() == known.X[:, 0].tolist() == rows
@@ -580,6 +592,42 @@ def test_points_in_flight_when_an_attempt_ends() -> None:
         if "observations" in t.info and not t.info["insured"]:
             asked = of[: t.id].count(of[t.id])
             assert asked - 3 < t.info["observations"] <= asked
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("works", [True, False])
+def test_an_attempt_of_which_nothing_is_known_yet(works: bool) -> None:
+    """More points in flight than it begins with, or all of them failures."""
+    opt = Optimizer(CUBE, Anchored(insurance=0.0), seed=0, n_init=5)
+    flying = [opt.ask() for _ in range(12)]
+    for _ in range(80):
+        first, *flying = flying
+        fails = not works and first.info.get("family") == "restart"
+        opt.tell(first, math.nan if fails else bowl(first.x))
+        flying.append(opt.ask())
+    families = [t.info.get("family") for t in opt.trials if t.info.get("attempt", 1) > 1]
+    assert families.count("restart") > 4
+    assert ("moves" in families) == works
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("insurance", [0.5, 1.0])
+def test_turns_are_taken_by_steps_that_are_not_insured(insurance: float) -> None:
+    infos = [t.info for t in run(Anchored(insurance), 120).trials[5:]]
+    after = infos[[info["attempt"] for info in infos].index(2) :]
+    turns = {info["attempt"] for info in after if not info["insured"]}
+    assert (1 in turns) == (insurance == 0.5)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_points_told_use_up_no_evaluations() -> None:
+    opt = Optimizer(CUBE, Anchored(), seed=0, n_init=5, max_evals=60)
+    for x in np.random.default_rng(0).uniform(-1.0, 1.0, (50, 6)):
+        opt.tell(x, bowl(x))
+    for _ in range(60):
+        trial = opt.ask()
+        opt.tell(trial, bowl(trial.x))
+    assert max(t.info.get("attempt", 1) for t in opt.trials) == 2
 
 
 @pytest.mark.usefixtures("impatient")

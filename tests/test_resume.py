@@ -118,6 +118,21 @@ def test_a_run_of_several_attempts_killed_now_and_then(
     assert "bit for bit" not in caplog.text
 
 
+def test_what_was_remembered_before_there_were_attempts() -> None:
+    opt = Optimizer(BOX, Anchored(), seed=0, n_init=N_INIT)
+    for _ in range(20):
+        trial = opt.ask()
+        opt.tell(trial, float(np.sum(trial.x**2)))
+    strategy: Any = opt.strategy
+    history = opt._ledger.history()
+    memory = strategy.remember(opt._state)
+    old = {"t": memory["t"], "model": memory["models"]["1"]}
+    one, other = (strategy.recall(opt._setting, m, history) for m in (memory, old))
+    assert one.t == other.t == 12
+    assert one.attempt == other.attempt == 1
+    np.testing.assert_array_equal(one.models[1].gp.X, other.models[1].gp.X)
+
+
 @every_strategy
 def test_one_suggestion_is_made_again_to_go_on(
     strategy: Strategy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

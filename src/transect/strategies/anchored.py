@@ -60,10 +60,13 @@ class _State:
         """
         latest, model = known_to(self.attempt, history), self.models.get(self.attempt)
         most = self.setting.max_evals
-        left = math.inf if most is None else most - history.asked
+        told = sum(info.get("source") == "told" for info in history.infos)  # not the run's
+        left = math.inf if most is None else most - (history.asked - told)
         if model is not None and is_over(self.attempt, latest, model.gp.hyper, left):
             return replace(self, attempt=self.attempt + 1), self.attempt + 1
-        if self.t % 2 == 0 or is_new(self.attempt, latest):
+        infos = (*history.infos, *history.pending_infos)
+        before = sum(not info.get("insured", True) for info in infos)  # insured steps are no turns
+        if before % 2 == 0 or is_new(self.attempt, latest):
             return self, self.attempt
         return self, _best_attempt(history)
 
@@ -111,7 +114,7 @@ class Anchored:
     ``insured`` and, unless it is a restart, ``changed`` (coordinates that differ from the best
     point's), ``log_ei`` or ``kappa`` (not of MS-UCB's slices), and ``margin``, how far its ``ucb``
     is above the gate's ``best_slice``; at steps that are not insured, of ``subspaces`` slices that
-    were glanced at.
+    were glanced at, and by what the attempt knows.
     """
 
     name: ClassVar[str] = "anchored"
@@ -140,13 +143,14 @@ class Anchored:
         return {"t": state.t, "attempt": state.attempt, "models": models}
 
     def recall(self, setting: Setting, memory: Memory, history: History) -> _State:
-        kept = {int(of): model for of, model in memory["models"].items()}
+        before = {"1": memory.get("model")}  # of journals from before there were attempts
+        kept = {int(of): model for of, model in memory.get("models", before).items()}
         models = {
             of: model
             for of in kept
             if (model := recall(kept[of], known_to(of, history).X, setting.device))
         }
-        at = {"t": memory["t"], "attempt": memory["attempt"]}
+        at = {"t": memory["t"], "attempt": memory.get("attempt", 1)}
         return replace(self.start(setting), **at, models=models)
 
     def guarantee(self, D: int) -> Guarantee:
@@ -182,8 +186,14 @@ class Anchored:
         m = slice_count(t, 1, 0)
         bound = UCB(corrected_beta(t, setting.D, slices.d, m, self.delta))
 
+        made = state.t if of == 1 else asked_for(of, known)
+        acquisition = _acquisition(gp, best_points(gp, 1)[1], made, len(known.pending) > 0)
         share = 1.0 - (INSURED if insured else GLANCED)
-        found, how = self._improve(gp, state, known, climbs, rng, part_of(deadline, share))
+        limits = {
+            "budget": state.half if insured else setting.suggest_evals,
+            "deadline": part_of(deadline, share),
+        }
+        found, how = self._improve(gp, acquisition, known, climbs, rng, limits)
         x, evaluations = found.x, found.evaluations
         if insured:
             ucb = _values(gp, bound, x[None, :])[0]
@@ -231,23 +241,16 @@ class Anchored:
     def _improve(
         self,
         gp: GaussianProcess,
-        state: _State,
+        acquisition: Acquisition,
         history: History,
         climbs: Sequence[bool],
         rng: np.random.Generator,
-        deadline: float | None,
+        limits: Mapping[str, Any],
     ) -> tuple[Found, dict[str, Any]]:
         """The point of the largest acquisition found, and how it was found."""
-        budget = state.setting.suggest_evals
-        if _is_in(self.insurance, state.t + 1):
-            budget = state.half  # the other half is for the slices
-        anchors, best = best_points(gp)
-        in_flight = len(history.pending) > 0
-        acquisition = _acquisition(gp, best, asked_for(history), in_flight)
-        limits: dict[str, Any] = {"budget": budget, "deadline": deadline}
         how: dict[str, Any] = {}
         if rng.random() >= self.evolution * doubt(gp, climbs):
-            found = search_anchored(gp, acquisition, anchors, rng, **limits)
+            found = search_anchored(gp, acquisition, best_points(gp)[0], rng, **limits)
         else:
             steps = [info.get("sigma") for info in history.infos]
             how["sigma"] = step_size(list(zip(steps, history.y.tolist(), strict=True)))

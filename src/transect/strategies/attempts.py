@@ -27,16 +27,16 @@ LUCK = 0.2  # of the values' variance; with more of it noise, nobody can tell
 
 
 def known_to(attempt: int, history: History) -> History:
-    """What an attempt knows: its own points and, since the first of them, users'."""
+    """What an attempt knows: its own points and, since the first of them, users'.
+
+    It keeps away from all points in flight, whosever they are.
+    """
     of = [info.get("attempt") for info in history.infos]
-    flying = [info.get("attempt") for info in history.pending_infos]
-    if attempt == EVERYTHING or (attempt == 1 and not {*of, *flying} - {None, 1}):
+    if attempt == EVERYTHING or (attempt == 1 and not {*of} - {None, 1}):
         return history
     first = 0 if attempt == 1 else of.index(attempt) if attempt in of else len(of)
-    return history.only(
-        [i for i, a in enumerate(of) if a == attempt or (a is None and i >= first)],
-        [i for i, a in enumerate(flying) if a == attempt],
-    )
+    told = [i for i, a in enumerate(of) if a == attempt or (a is None and i >= first)]
+    return history.only(told, range(len(history.pending)))
 
 
 def is_over(attempt: int, known: History, hyper: Hyperparameters, left: float) -> bool:
@@ -52,21 +52,25 @@ def is_over(attempt: int, known: History, hyper: Hyperparameters, left: float) -
     if noisy or min(len(own), left) < 2 * patience:
         return False
     values = 0.5 * known.y  # since a difference of values may overflow
-    first, before = values[:POINTS], np.delete(values, own[-patience:])
-    if not (np.any(np.isfinite(first)) and np.any(np.isfinite(before))):
-        return False  # it has gained nothing yet
-    best = np.nanmax(values)
-    return bool(best - np.nanmax(before) < LITTLE * (best - np.nanmedian(first)))
+    before, worked = values[: own[-patience]], np.isfinite(values)
+    if not np.any(np.isfinite(before)):
+        return False  # it gets on now, or else nothing works
+    best, first = np.nanmax(values), np.median(values[worked][:POINTS])
+    return bool(best - np.nanmax(before) < LITTLE * (best - first))
 
 
 def is_new(attempt: int, known: History) -> bool:
-    """Whether it has yet to ask for points to begin with, which the first one need not."""
-    return attempt > 1 and asked_for(known) < POINTS
+    """Whether it has yet to ask for points to begin with, or to hear of any of them.
+
+    The first one begins with the initial design.
+    """
+    return attempt > 1 and (asked_for(attempt, known) < POINTS or not known.values)
 
 
-def asked_for(known: History) -> int:
-    """How many of the points an attempt knows it has asked for."""
-    return sum("attempt" in info for info in (*known.infos, *known.pending_infos))
+def asked_for(attempt: int, known: History) -> int:
+    """How many points an attempt has asked for; of EVERYTHING, how many any has."""
+    of = [a for i in (*known.infos, *known.pending_infos) if (a := i.get("attempt")) is not None]
+    return len(of) if attempt == EVERYTHING else of.count(attempt)
 
 
 def attempt_of(info: Info) -> int:
