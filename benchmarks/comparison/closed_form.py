@@ -140,7 +140,7 @@ def kernel_of_gp_sampler(self: Any, X1: Any = None, X2: Any = None) -> Any:
     """
     from optuna._gp.gp import Matern52Kernel
 
-    A = self._X_train if X1 is None else X1  # (..., p, D), or (D,) beside an X2 of (D,)
+    A = self._X_train if X1 is None else X1  # (..., p, D) or (D,)
     B = self._X_train if X2 is None else X2  # (q, D)
     middle = self._X_train.mean(dim=0)
     A, B, w = A - middle, B - middle, self.inverse_squared_lengthscales

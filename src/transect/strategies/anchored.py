@@ -186,8 +186,8 @@ class Anchored:
         m = slice_count(t, 1, 0)
         bound = UCB(corrected_beta(t, setting.D, slices.d, m, self.delta))
 
-        made = state.t if of == 1 else asked_for(of, known)
-        acquisition = _acquisition(gp, best_points(gp, 1)[1], made, len(known.pending) > 0)
+        best, in_flight = best_points(gp, 1)[1], len(known.pending) > 0
+        acquisition = _acquisition(gp, best, asked_for(of, known), in_flight)
         share = 1.0 - (INSURED if insured else GLANCED)
         limits = {
             "budget": state.half if insured else setting.suggest_evals,

@@ -1,0 +1,258 @@
+"""Attempts of Anchored: when one is over, what the next one begins with and knows, their turns."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helpers import bowl, make_hyper
+from transect import Anchored, Optimizer, Surrogate
+from transect._array import Host
+from transect.strategies import attempts
+from transect.strategies.attempts import (
+    EVERYTHING,
+    LITTLE,
+    PATIENCE,
+    POINTS,
+    REDRAWN,
+    is_over,
+    known_to,
+    next_to,
+)
+from transect.strategies.protocol import History
+
+KNOWN = Surrogate(known=(2.0, 1.0, 1e-4))
+CUBE = [(-1.0, 1.0)] * 6
+
+
+def run(strategy: Anchored, steps: int, **options: Any) -> Optimizer:
+    opt = Optimizer(CUBE, strategy, seed=0, n_init=5, **options)
+    for _ in range(steps):
+        trial = opt.ask()
+        opt.tell(trial, bowl(trial.x))
+    return opt
+
+
+def told(y: Host, own: int, D: int = 3) -> History:
+    """Values y (n,), the last ``own`` of which the first attempt asked for."""
+    infos: list[dict[str, int]] = [{}] * (len(y) - own) + [{"attempt": 1}] * own
+    return History(np.zeros((len(y), D)), y, np.empty((0, D)), infos)
+
+
+@given(
+    scale=st.sampled_from([1e-300, 1.0, 1e307]),
+    gain=st.sampled_from([0.0, 0.5, 2.0, 100.0]),
+    given_points=st.integers(20, 500),
+    seed=st.integers(0, 100),
+)
+@settings(max_examples=50, deadline=None)
+def test_an_attempt_is_over_when_it_gains_nothing(
+    scale: float, gain: float, given_points: int, seed: int
+) -> None:
+    """``gain``: of the last suggestions, in units of the least that counts."""
+    y = np.random.default_rng(seed).uniform(-1.0, 0.0, given_points + 2 * PATIENCE)
+    y[given_points + 3] = best = 1.0
+    least = LITTLE * (best - np.median(y[:POINTS]))
+    y[-PATIENCE + 5] = best + gain * least
+    y[-PATIENCE - 5] = np.nan
+    history = told(scale * y, 2 * PATIENCE)
+    assert is_over(1, history, make_hyper(), math.inf) == (gain < 1.0)
+    assert not is_over(1, told(scale * y, 2 * PATIENCE - 1), make_hyper(), math.inf)
+    assert not is_over(2, history, make_hyper(), math.inf)
+    for left in (2 * PATIENCE, 2 * PATIENCE - 1):
+        assert is_over(1, history, make_hyper(), left) == (gain < 1.0 and left >= 2 * PATIENCE)
+
+
+def test_an_attempt_has_more_time_in_many_dimensions() -> None:
+    y = np.zeros(2 * PATIENCE + 20)
+    y[20] = 1.0
+    assert is_over(1, told(y, 2 * PATIENCE, D=2 * PATIENCE), make_hyper(), math.inf)
+    assert not is_over(1, told(y, 2 * PATIENCE, D=2 * PATIENCE + 2), make_hyper(), math.inf)
+
+
+def test_where_the_best_value_may_be_luck_no_attempt_is_over() -> None:
+    y = np.zeros(2 * PATIENCE + 20)
+    y[20] = 1.0
+    for noise, over in ((0.4, True), (0.45, False)):  # of an amplitude of 1.7
+        assert is_over(1, told(y, 2 * PATIENCE), make_hyper(noise=noise), math.inf) == over
+
+
+def test_an_attempt_in_which_all_failed_goes_on() -> None:
+    y = np.full(2 * PATIENCE + 20, np.nan)
+    assert not is_over(1, told(y, 2 * PATIENCE), make_hyper(), math.inf)
+    y[-1] = 1.0
+    assert not is_over(1, told(y, 2 * PATIENCE), make_hyper(), math.inf)
+    y[30:60] = np.linspace(0.0, 1.0, 30)  # later than the points it began with
+    assert is_over(1, told(y, 2 * PATIENCE), make_hyper(), math.inf)
+
+
+def test_a_better_point_of_the_users_ends_no_attempt() -> None:
+    y = np.arange(2.0 * PATIENCE + 21)
+    history = told(y, 2 * PATIENCE)
+    for value in (y[-1] + 1e6, y[0]):
+        known = replace(
+            history, X=np.zeros((len(y) + 1, 3)), y=np.append(y, value), infos=[*history.infos, {}]
+        )
+        assert not is_over(1, known, make_hyper(), math.inf)
+
+
+@given(D=st.integers(1, 300), seed=st.integers(0, 100))
+@settings(max_examples=25, deadline=None)
+def test_an_attempt_begins_next_to_the_best_point(D: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    best = rng.uniform(-1.0, 1.0, D)
+    points = np.array([next_to(best, rng) for _ in range(200)])
+    redrawn = points != best
+    assert np.all(np.abs(points) <= 1.0)
+    assert np.all(np.any(redrawn, axis=1))
+    assert np.mean(redrawn) == pytest.approx(REDRAWN + (1.0 - REDRAWN) / D, abs=0.15)
+
+
+def test_what_an_attempt_knows() -> None:
+    of: list[int | None] = [None, 1, 1, 2, 1, None, 2, 3, None]
+    infos = [{} if a is None else {"attempt": a} for a in of]
+    history = History(
+        np.arange(9.0)[:, None], np.arange(9.0), np.array([[9.0], [10.0]]), infos, [{}, infos[3]]
+    )
+    for attempt, rows, flying in (
+        (EVERYTHING, [*range(9)], [9, 10]),
+        (1, [0, 1, 2, 4, 5, 8], [9, 10]),
+        (2, [3, 5, 6, 8], [9, 10]),
+        (4, [], [9, 10]),
+    ):
+        known = known_to(attempt, history)
+        assert known.y.tolist() == known.X[:, 0].tolist() == rows
+        assert known.pending[:, 0].tolist() == flying
+        assert list(known.infos) == [infos[i] for i in rows]
+    only = History(history.X[:3], history.y[:3], history.pending[:1], infos[:3], [{}])
+    assert known_to(1, only) is only
+    assert len(known_to(2, only).y) == 0
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempts, "PATIENCE", 8)
+    monkeypatch.setattr(attempts, "POINTS", 4)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_run_begins_anew_where_it_gets_on_no_more() -> None:
+    opt = run(Anchored(insurance=0.125), 100)
+    trials = opt.trials
+    of = [t.info.get("attempt", 1) for t in trials]
+    assert max(of) >= 3
+    for attempt in range(2, max(of) + 1):
+        first = of.index(attempt)
+        before = [bowl(t.x) for t in trials[:first] if t.info.get("attempt", 1) == attempt - 1]
+        gained = np.median(before[:4]) - min(before)
+        assert min(before[:-8]) - min(before) < LITTLE * gained
+        own = [t for t in trials if t.info.get("attempt") == attempt]
+        assert [t.info["family"] == "restart" for t in own[:4]].count(True) >= 3
+        assert all(t.info["family"] != "restart" for t in own[4:])
+
+
+@pytest.mark.usefixtures("impatient")
+def test_an_attempt_goes_by_its_own_points_and_insured_steps_by_all() -> None:
+    trials = run(Anchored(insurance=0.125), 100).trials
+    of = [t.info.get("attempt", 1) for t in trials]
+    assert max(of) >= 3
+    for i, t in enumerate(trials[5:], start=5):
+        if t.info["family"] != "restart":
+            known = i if t.info["insured"] else of[:i].count(of[i])
+            assert t.info["observations"] == known
+
+
+@pytest.mark.usefixtures("impatient")
+def test_the_attempt_with_the_best_point_goes_on_in_turn() -> None:
+    trials = run(Anchored(insurance=0.0), 100).trials
+    of = [t.info.get("attempt", 1) for t in trials]
+    for i, t in enumerate(trials[5:], start=5):
+        best = of[int(np.argmin([bowl(other.x) for other in trials[:i]]))]
+        latest = max(of[: i + 1])
+        new = of[:i].count(latest) < 4 + 5 * (latest == 1)
+        assert of[i] == (latest if new or t.info["t"] % 2 else best)
+    assert of[of.index(2) :].count(1) > 5
+
+
+@pytest.mark.usefixtures("impatient")
+def test_no_attempt_begins_that_would_be_too_short() -> None:
+    of = [t.info["attempt"] for t in run(Anchored(), 80, max_evals=36).trials[5:]]
+    assert max(of) == 1
+    of = [t.info["attempt"] for t in run(Anchored(), 80, max_evals=60).trials[5:]]
+    assert max(of) == 2
+    assert of.index(2) <= 60 - 5 - 2 * 8
+
+
+@pytest.mark.usefixtures("impatient")
+def test_insured_steps_are_by_all_evaluations_in_every_attempt() -> None:
+    opt = run(Anchored(insurance=0.25, surrogate=KNOWN), 60)
+    infos = [t.info for t in opt.trials[5:]]
+    assert max(info["attempt"] for info in infos) > 1
+    assert all(info["observations"] == info["told"] for info in infos if info["insured"])
+    assert opt.guarantee.holds
+
+
+@pytest.mark.usefixtures("impatient")
+def test_points_in_flight_when_an_attempt_ends() -> None:
+    opt = Optimizer(CUBE, Anchored(), seed=0, n_init=5)
+    flying = [opt.ask() for _ in range(3)]
+    for _ in range(60):
+        opt.tell(flying[0], bowl(flying[0].x))
+        flying = [*flying[1:], opt.ask()]
+    of = [t.info.get("attempt", 1) for t in opt.trials]
+    assert max(of) > 1
+    for t in opt.trials[5:]:
+        if "observations" in t.info and not t.info["insured"]:
+            asked = of[: t.id].count(of[t.id])
+            assert asked - 3 < t.info["observations"] <= asked
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("works", [True, False])
+def test_an_attempt_of_which_nothing_is_known_yet(works: bool) -> None:
+    """More points in flight than it begins with, or all of them failures."""
+    opt = Optimizer(CUBE, Anchored(insurance=0.0), seed=0, n_init=5)
+    flying = [opt.ask() for _ in range(12)]
+    for _ in range(80):
+        first, *flying = flying
+        fails = not works and first.info.get("family") == "restart"
+        opt.tell(first, math.nan if fails else bowl(first.x))
+        flying.append(opt.ask())
+    families = [t.info.get("family") for t in opt.trials if t.info.get("attempt", 1) > 1]
+    assert families.count("restart") > 4
+    assert ("moves" in families) == works
+
+
+@pytest.mark.usefixtures("impatient")
+def test_turns_are_taken_by_steps_that_are_not_insured() -> None:
+    infos = [t.info for t in run(Anchored(insurance=0.5), 120).trials[5:]]
+    after = infos[[info["attempt"] for info in infos].index(2) :]
+    assert 1 in {info["attempt"] for info in after if not info["insured"]}
+
+
+@pytest.mark.usefixtures("impatient")
+def test_points_told_use_up_no_evaluations() -> None:
+    opt = Optimizer(CUBE, Anchored(), seed=0, n_init=5, max_evals=60)
+    for x in np.random.default_rng(0).uniform(-1.0, 1.0, (50, 6)):
+        opt.tell(x, bowl(x))
+    for _ in range(60):
+        trial = opt.ask()
+        opt.tell(trial, bowl(trial.x))
+    assert max(t.info.get("attempt", 1) for t in opt.trials) == 2
+
+
+@pytest.mark.usefixtures("impatient")
+def test_values_told_at_once_are_no_attempt() -> None:
+    opt = Optimizer(CUBE, Anchored(), seed=0, n_init=5)
+    for x in np.random.default_rng(0).uniform(-1.0, 1.0, (100, 6)):
+        opt.tell(x, bowl(x))
+    for _ in range(15):
+        trial = opt.ask()
+        assert trial.info["attempt"] == 1
+        opt.tell(trial, bowl(trial.x))
