@@ -18,7 +18,6 @@ from tqdm import tqdm
 
 from transect._threads import limit_threads
 
-from .registry import HOPELESS
 from .runs import Job, carry_on, length
 from .tasks import N_INIT, TASKS
 
@@ -41,7 +40,6 @@ def in_order(
         for seed in seeds
         for method in methods
         for task in large_first
-        if (method, task) not in HOPELESS
     ]
 
 

@@ -27,8 +27,6 @@ PEERS: Mapping[str, Callable[[Start], Method]] = {
 }
 COMPARED = ("gp-ucb", "gp-ucb-log-ei", "ms-ucb", "ms-ucb-1-1", "anchored")
 
-# Runs that are left out: one would take hours.
-HOPELESS = {("botorch", "ramp-5001")}
 UNTIMED = {"botorch", "turbo", "optuna-gp"}  # runs are faster than the library, see closed_form.py
 
 # What a comparison without further words has; a strategy that the library lacks is left out.
