@@ -83,6 +83,18 @@ class _State:
         return None if budget is None else budget // 2
 
 
+@dataclass(frozen=True, eq=False)
+class _Gate:
+    """What a point has to surpass to keep MS-UCB's bound, x (D,) on one of so many slices."""
+
+    bound: UCB
+    slices: int
+    x: Host
+    value: float  # of the bound there
+    looked: int  # slices that were looked at
+    evaluations: int
+
+
 @dataclass(frozen=True)
 class Anchored:
     """Subspaces through the best points, from which an acquisition is climbed.
@@ -169,7 +181,7 @@ class Anchored:
         rng: np.random.Generator,
         deadline: float | None = None,
     ) -> Proposal:
-        t, setting, slices = state.t + 1, state.setting, state.slices
+        t = state.t + 1
         insured = _is_in(self.insurance, t)
         state, of = state.turn(history)
         if insured and state.attempt > 1:
@@ -181,51 +193,61 @@ class Anchored:
             return Proposal(x, info, replace(state, t=t))
         climbs = _climbs(known)
         surrogate, last = self._surrogate(climbs), state.models.get(of)
-        belief = Belief.of(surrogate, last, known, setting.device, deadline)
+        belief = Belief.of(surrogate, last, known, state.setting.device, deadline)
         gp = belief.gp  # pending points count with what is expected of them
-        m = slice_count(t, 1, 0)
-        bound = UCB(corrected_beta(t, setting.D, slices.d, m, self.delta))
 
-        best, in_flight = best_points(gp, 1)[1], len(known.pending) > 0
-        acquisition = _acquisition(gp, best, asked_for(of, known), in_flight)
+        best = best_points(gp, 1)
+        acquisition = _acquisition(gp, best[1], asked_for(of, known), len(known.pending) > 0)
         share = 1.0 - (INSURED if insured else GLANCED)
         limits = {
-            "budget": state.half if insured else setting.suggest_evals,
+            "budget": state.half if insured else state.setting.suggest_evals,
             "deadline": part_of(deadline, share),
         }
         found, how = self._improve(gp, acquisition, known, climbs, rng, limits)
-        x, evaluations = found.x, found.evaluations
-        if insured:
-            ucb = _values(gp, bound, x[None, :])[0]
-            screen = Screen(slices, budget=state.half)  # the next such step is far away
-            on_slices = search_slices(screen, gp, bound, m, rng, deadline=deadline)
-            gate, looked = on_slices.value, on_slices.subspaces
-            evaluations += on_slices.evaluations
-            if gate > ucb:
-                x, ucb, how = on_slices.x, gate, {"family": "slices"}
-        else:
-            looked = affordable(gp, min(m, GLANCE), deadline)
-            there = _glance(slices, m - looked, m, rng)
-            ucb, *others = _values(gp, bound, np.concatenate([x[None, :], there]))
-            gate = max(others)
+        gate = self._gate(state, gp, insured, rng, deadline)
+        x, ucb = found.x, _values(gp, gate.bound, found.x[None, :])[0]
+        if insured and gate.value > ucb:
+            x, ucb, how = gate.x, gate.value, {"family": "slices"}
         info = {
             **how,
-            "changed": int(np.count_nonzero(np.abs(x - best_points(gp, 1)[0]) > CHANGED)),
+            "changed": int(np.count_nonzero(np.abs(x - best[0]) > CHANGED)),
             "attempt": of or state.attempt,
             "insured": insured,
             "ucb": belief.unscaled(ucb),
-            "best_slice": belief.unscaled(gate),
-            "margin": belief.model.scale * (ucb - gate),
-            "beta": bound.beta,
+            "best_slice": belief.unscaled(gate.value),
+            "margin": belief.model.scale * (ucb - gate.value),
+            "beta": gate.bound.beta,
             "beta_kind": "corrected",
             "t": t,
-            "slices": m,
-            "subspaces": looked,
-            "evaluations": evaluations,
+            "slices": gate.slices,
+            "subspaces": gate.looked,
+            "evaluations": found.evaluations + gate.evaluations,
             "observations": belief.model.gp.n,
             "jitter": belief.gp.jitter,
         }
         return Proposal(x, info, state.after(belief.model, of, history))
+
+    def _gate(
+        self,
+        state: _State,
+        gp: GaussianProcess,
+        insured: bool,
+        rng: np.random.Generator,
+        deadline: float | None,
+    ) -> _Gate:
+        """The best point on MS-UCB's slices, or of a glance at them if the step is not insured."""
+        t, slices = state.t + 1, state.slices
+        m = slice_count(t, 1, 0)
+        bound = UCB(corrected_beta(t, slices.D, slices.d, m, self.delta))
+        if insured:
+            screen = Screen(slices, budget=state.half)  # the next such step is far away
+            found = search_slices(screen, gp, bound, m, rng, deadline=deadline)
+            return _Gate(bound, m, found.x, found.value, found.subspaces, found.evaluations)
+        looked = affordable(gp, min(m, GLANCE), deadline)
+        points = _glance(slices, m - looked, m, rng)
+        values = _values(gp, bound, points)
+        best = int(np.argmax(values))
+        return _Gate(bound, m, points[best], values[best], looked, 0)
 
     def _surrogate(self, climbs: Sequence[bool]) -> Surrogate:
         """How to model the values, if hyper-parameters are to be fitted at this step.
