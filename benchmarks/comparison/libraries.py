@@ -116,4 +116,5 @@ class Optuna:
             self.started = True
         with patch("optuna._gp.gp.GPRegressor.kernel", kernel_of_gp_sampler):
             self.asked = self.study.ask(self.space)
-        return np.array([self.asked.params[name] for name in self.names])
+        params = self.asked.params  # a copy of all of them at every look
+        return np.array([params[name] for name in self.names])
