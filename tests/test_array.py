@@ -171,6 +171,16 @@ def test_inverse_lower(xp: Any, n: int) -> None:
     assert np.array_equal(inverse, np.tril(inverse))
 
 
+@pytest.mark.parametrize("n", [1, 511, 512, 672, 700])  # below, at and beyond a cut
+@pytest.mark.parametrize("p", [1, 4])
+def test_products_with_a_triangle(xp: Any, n: int, p: int) -> None:
+    rng = np.random.default_rng(n)
+    L, A = np.tril(rng.standard_normal((n, n))), rng.standard_normal((p, n))
+    a, b = xp.asarray(A), xp.asarray(L)
+    same(_array.times_lower(a, b), A @ L, xp, 1e-12)
+    same(_array.times_lower_transposed(a, b), A @ L.T, xp, 1e-12)
+
+
 def test_special_functions(xp: Any) -> None:
     from scipy import special
 

@@ -50,6 +50,19 @@ def test_posterior_and_likelihood_are_scikit_learns(kernel: str, ard: bool, nois
     assert gp.n == 30
 
 
+def test_the_posterior_of_many_observations_is_scikit_learns() -> None:
+    """Of so many that triangles are multiplied in strips."""
+    hyper, (X, y) = make_hyper("matern52", 4, ard=True, noise=0.1), make_data(700, 4)
+    gp = GaussianProcess.from_data(hyper, X[:650], y[:650]).condition(X[650:], y[650:])
+    P = points(5, 4)
+    mean, std = reference(hyper, X, y).predict(P, return_std=True)
+    for got_mean, got_var, *_ in (gp.posterior(P), gp.posterior_grad(P)):
+        np.testing.assert_allclose(got_mean, hyper.mean + mean, rtol=0.0, atol=1e-9)
+        np.testing.assert_allclose(got_var, std**2, rtol=0.0, atol=1e-10)
+    slope = numeric_gradient(lambda x: gp.posterior(x)[1], P)
+    np.testing.assert_allclose(gp.posterior_grad(P)[3], slope, rtol=0.0, atol=1e-8)
+
+
 @both_scales
 @both_kernels
 def test_posterior_grad_is_the_derivative(kernel: str, ard: bool) -> None:

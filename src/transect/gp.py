@@ -13,7 +13,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from ._array import Array, cholesky, inverse_lower, like, namespace, zeros
+from ._array import (
+    Array,
+    cholesky,
+    inverse_lower,
+    like,
+    namespace,
+    times_lower,
+    times_lower_transposed,
+    zeros,
+)
 from ._threads import each_block, spans
 from .kernels import Kernel, squared_distance
 
@@ -98,7 +107,7 @@ class GaussianProcess:
         """Posterior mean and variance (p,) from squared distances (p, n)."""
         xp = namespace(sq)
         k = self.hyper.amplitude * self.hyper.kernel.value(sq)  # (p, n)
-        V = k @ self.L_inv.T  # (p, n)
+        V = times_lower_transposed(k, self.L_inv)  # (p, n)
         return self.hyper.mean + V @ self.whitened, self._variance(xp.vecdot(V, V))
 
     def posterior_parts(self, sq: Array) -> tuple[Array, Array, Array, Array]:
@@ -109,9 +118,9 @@ class GaussianProcess:
         """
         xp = namespace(sq)
         k, slope = self.hyper.kernel.value_slope(sq)
-        V = (self.hyper.amplitude * k) @ self.L_inv.T
+        V = times_lower_transposed(self.hyper.amplitude * k, self.L_inv)
         mean, var = self.hyper.mean + V @ self.whitened, self._variance(xp.vecdot(V, V))
-        return mean, var, self.hyper.amplitude * slope, V @ self.L_inv
+        return mean, var, self.hyper.amplitude * slope, times_lower(V, self.L_inv)
 
     def posterior_grad(self, points: Array) -> tuple[Array, Array, Array, Array]:
         """Mean, variance (p,) and their gradients (p, D) in the points (p, D)."""
@@ -151,7 +160,7 @@ class GaussianProcess:
             scaled = fresh / hyper.lengthscale
             sq = xp.concat([self.sq(fresh), squared_distance(scaled, scaled)], axis=1)
         cov = hyper.covariance(sq)  # (k, N)
-        V = cov[:, :n] @ self.L_inv.T  # (k, n)
+        V = times_lower_transposed(cov[:, :n], self.L_inv)  # (k, n)
         L_new, jitter = _safe_cholesky(
             cov[:, n:] - V @ V.T, hyper.noise + self.jitter, hyper.amplitude
         )
@@ -162,7 +171,7 @@ class GaussianProcess:
             y,
             norm,
             _grow_lower(self.L, V, L_new),
-            _grow_lower(self.L_inv, -inv_new @ (V @ self.L_inv), inv_new),
+            _grow_lower(self.L_inv, -inv_new @ times_lower(V, self.L_inv), inv_new),
             self.whitened,
             self.jitter + jitter,
         ).with_values(y)
