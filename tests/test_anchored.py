@@ -21,6 +21,7 @@ from transect.anchors import (
     GROWTH,
     LONGEST,
     OFFSPRING,
+    SHORTEST,
     STARTS,
     best_points,
     doubt,
@@ -191,6 +192,16 @@ def test_steps_grow_with_success_and_shrink_without() -> None:
     assert step_size([(None, 1.0), (0.3, math.nan)]) == pytest.approx(0.3 * GROWTH**-0.25)
     assert step_size([(None, math.nan), (0.3, 0.5)]) == pytest.approx(0.3 * GROWTH)
     assert step_size([(None, 1.0), (0.99, 2.0)]) == LONGEST
+
+
+@given(steps=st.lists(st.tuples(st.floats(SHORTEST, LONGEST), st.floats(-1.0, 1.0)), max_size=9))
+def test_steps_are_never_too_short_to_tell_anything(steps: list[tuple[float, float]]) -> None:
+    assert SHORTEST <= step_size(steps) <= LONGEST
+
+
+def test_after_the_shortest_steps_come_long_ones() -> None:
+    assert step_size([(None, 1.0), (1.01 * SHORTEST, 0.0)]) == FIRST_STEP
+    assert step_size([(None, 1.0), (1.01 * SHORTEST, 2.0)]) < 2.0 * SHORTEST
 
 
 def test_a_success_surpasses_all_values_so_far() -> None:
@@ -375,7 +386,7 @@ def test_a_guarantee_that_holds() -> None:
     strategy = Anchored(insurance=0.25, delta=0.2, surrogate=KNOWN)
     opt = run(strategy, 20)
     assert opt.guarantee.holds
-    assert "one in 4" in str(opt.guarantee)
+    assert "25 % of all" in str(opt.guarantee)
     assert "probability 0.8" in str(opt.guarantee)
 
 

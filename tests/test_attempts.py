@@ -24,6 +24,7 @@ from transect.strategies.attempts import (
     is_over,
     known_to,
     next_to,
+    noise_share,
 )
 from transect.strategies.protocol import History
 
@@ -62,34 +63,51 @@ def test_an_attempt_is_over_when_it_gains_nothing(
     y[-PATIENCE + 5] = best + gain * least
     y[-PATIENCE - 5] = np.nan
     history = told(scale * y, 2 * PATIENCE)
-    assert is_over(1, history, make_hyper(), math.inf) == (gain < 1.0)
-    assert not is_over(1, told(scale * y, 2 * PATIENCE - 1), make_hyper(), math.inf)
-    assert not is_over(2, history, make_hyper(), math.inf)
+    assert is_over(1, history, 0.0, math.inf) == (gain < 1.0)
+    assert not is_over(1, told(scale * y, 2 * PATIENCE - 1), 0.0, math.inf)
+    assert not is_over(2, history, 0.0, math.inf)
     for left in (2 * PATIENCE, 2 * PATIENCE - 1):
-        assert is_over(1, history, make_hyper(), left) == (gain < 1.0 and left >= 2 * PATIENCE)
+        assert is_over(1, history, 0.0, left) == (gain < 1.0 and left >= 2 * PATIENCE)
 
 
 def test_an_attempt_has_more_time_in_many_dimensions() -> None:
     y = np.zeros(2 * PATIENCE + 20)
     y[20] = 1.0
-    assert is_over(1, told(y, 2 * PATIENCE, D=2 * PATIENCE), make_hyper(), math.inf)
-    assert not is_over(1, told(y, 2 * PATIENCE, D=2 * PATIENCE + 2), make_hyper(), math.inf)
+    assert is_over(1, told(y, 2 * PATIENCE, D=2 * PATIENCE), 0.0, math.inf)
+    assert not is_over(1, told(y, 2 * PATIENCE, D=2 * PATIENCE + 2), 0.0, math.inf)
 
 
 def test_where_the_best_value_may_be_luck_no_attempt_is_over() -> None:
     y = np.zeros(2 * PATIENCE + 20)
     y[20] = 1.0
-    for noise, over in ((0.4, True), (0.45, False)):  # of an amplitude of 1.7
-        assert is_over(1, told(y, 2 * PATIENCE), make_hyper(noise=noise), math.inf) == over
+    for noise, over in ((0.19, True), (0.21, False)):
+        assert is_over(1, told(y, 2 * PATIENCE), noise, math.inf) == over
+
+
+@pytest.mark.parametrize(("amplitude", "share"), [(0.3, 0.25), (0.9, 0.1), (5.0, 0.1)])
+def test_noise_counts_by_the_variance_seen_or_by_the_models(amplitude: float, share: float) -> None:
+    hyper = replace(make_hyper(noise=0.1), amplitude=amplitude)
+    assert noise_share(hyper, 1.0) == pytest.approx(share)
+    assert noise_share(hyper) == pytest.approx(0.1 / (0.1 + amplitude))
+
+
+def test_no_attempt_begins_in_a_run_that_is_mostly_noise() -> None:
+    """Far from the data its model expects much more than was seen: noise is little of that."""
+    rng = np.random.default_rng(0)
+    opt = Optimizer([(-2.0, 2.0)] * 3, seed=0, max_evals=800)
+    for _ in range(420):
+        trial = opt.ask()
+        opt.tell(trial, bowl(trial.x) + 2.0 * rng.standard_normal())
+    assert {t.info.get("attempt", 1) for t in opt.trials} == {1}
 
 
 def test_an_attempt_in_which_all_failed_goes_on() -> None:
     y = np.full(2 * PATIENCE + 20, np.nan)
-    assert not is_over(1, told(y, 2 * PATIENCE), make_hyper(), math.inf)
+    assert not is_over(1, told(y, 2 * PATIENCE), 0.0, math.inf)
     y[-1] = 1.0
-    assert not is_over(1, told(y, 2 * PATIENCE), make_hyper(), math.inf)
+    assert not is_over(1, told(y, 2 * PATIENCE), 0.0, math.inf)
     y[30:60] = np.linspace(0.0, 1.0, 30)  # later than the points it began with
-    assert is_over(1, told(y, 2 * PATIENCE), make_hyper(), math.inf)
+    assert is_over(1, told(y, 2 * PATIENCE), 0.0, math.inf)
 
 
 def test_a_better_point_of_the_users_ends_no_attempt() -> None:
@@ -99,7 +117,7 @@ def test_a_better_point_of_the_users_ends_no_attempt() -> None:
         known = replace(
             history, X=np.zeros((len(y) + 1, 3)), y=np.append(y, value), infos=[*history.infos, {}]
         )
-        assert not is_over(1, known, make_hyper(), math.inf)
+        assert not is_over(1, known, 0.0, math.inf)
 
 
 @given(D=st.integers(1, 300), seed=st.integers(0, 100))

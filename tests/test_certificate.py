@@ -33,7 +33,7 @@ def step(**changes: Any) -> dict[str, Any]:
         (MSUCB(d=6, beta="paper", surrogate=KNOWN), "Srinivas"),
         (MSUCB(d=6, beta="corrected", surrogate=KNOWN), "Srinivas"),
         (GPUCB(surrogate=KNOWN), "Srinivas"),
-        (Anchored(surrogate=KNOWN), "one in 50"),
+        (Anchored(surrogate=KNOWN), "2 % of all"),
     ],
 )
 def test_what_the_theorems_assume_is_enough(strategy: Any, words: str) -> None:
@@ -106,6 +106,19 @@ def test_of_steps_that_are_not_insured_nothing_is_asked() -> None:
     assert of_run(general, [step(insured=True), loose]).holds
     got = of_run(general, [loose, step(insured=True, margin=-0.5)])
     assert got.unmet == ("1 of 1 suggestions did not pass the gate",)
+
+
+def test_a_replaced_step_counts_if_it_was_insured() -> None:
+    general = Guarantee("all is well")
+    for insured in (True, False):
+        replaced = {"source": "instead of a duplicate", "insured": insured}
+        assert of_run(general, [step(insured=True), replaced]).holds == (not insured)
+
+
+@pytest.mark.parametrize("infos", [[], [{"source": "initial"}], [step(insured=False)]])
+def test_without_a_suggestion_that_it_is_about_there_is_none(infos: list[dict[str, Any]]) -> None:
+    got = of_run(Guarantee("all is well"), infos)
+    assert got.unmet == ("no suggestion that it is about has been made yet",)
 
 
 def test_failures_count_against_it() -> None:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+import compare
+from comparison.standings import wins
+from comparison.summary import Summary
+from comparison.tasks import TASKS
 from transect.cli import main
 from transect.experiments.figures import FIGURES
 from transect.experiments.pack import unpack
 
 ROOT = Path(__file__).parents[1]
 PACKED = ROOT / "benchmarks" / "results" / "figures.npz"
+COMPARED = ROOT / "benchmarks" / "results" / "compare.npz"
 
 
 def test_no_run_is_missing() -> None:
@@ -29,3 +35,43 @@ def test_they_stay_small() -> None:
 def test_claims_are_those_of_the_results(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "claims", "--results", str(PACKED)]) == 0
     assert capsys.readouterr().out == (ROOT / "docs" / "claims.md").read_text()
+
+
+# --- the comparison with other optimisers ---------------------------------------------------
+
+PEERS = ("random", "centre", "pycma", "pycma-small", "optuna-tpe", "optuna-gp", "turbo", "botorch")
+
+
+def test_every_peer_has_ten_seeds_of_every_task() -> None:
+    found = Summary.load(COMPARED)
+    for method in (*PEERS, "transect:anchored"):
+        for task in TASKS:
+            if not (task == "ramp-5001" and method.startswith("optuna")):  # 7 minutes a run
+                assert len(found.at(task, method, 200)) >= 10, (task, method)
+
+
+def test_tables_are_those_of_the_results(capsys: pytest.CaptureFixture[str]) -> None:
+    compare.main(["--report", "--packed", str(COMPARED)])
+    assert capsys.readouterr().out == (ROOT / "docs" / "comparison.md").read_text()
+
+
+def test_the_readme_says_what_was_measured() -> None:
+    found = Summary.load(COMPARED)
+    rows = {
+        "random search": ("random",),
+        "pycma, two step sizes": ("pycma", "pycma-small"),
+        "a (1+1) evolution strategy from the middle, tuned on other seeds of these tasks": (
+            "centre",
+        ),
+        "BoTorch 0.18: SingleTaskGP, LogEI": ("botorch",),
+        "TuRBO-1, our own after the paper": ("turbo",),
+        "Optuna 5.0: GPSampler, TPE": ("optuna-gp", "optuna-tpe"),
+    }
+    table = re.search(r"ends below \|.*?\n\n", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert table is not None
+    said = dict(re.findall(r"^\| (.*?) \| (\d.*?) \|$", table.group(), re.MULTILINE))
+    for name, methods in rows.items():
+        rates = [wins(found, "transect:anchored", m, 200, found.tasks) for m in methods]
+        shares = ", ".join(f"{rate.value:.0%}" for rate in rates)
+        assert said.pop(name) == f"{shares} of {rates[0].pairs}"
+    assert not said

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 import compare
 from comparison import figure, runs, standings, summary, tables, turbo
@@ -24,6 +21,7 @@ from comparison.closed_form import (
 )
 from comparison.log_ei import OPTIONS
 from comparison.method import Centre, Random, Start
+from comparison.ours import Ours
 from comparison.pool import in_order, run_all
 from comparison.registry import NAMES, factory
 from comparison.runs import Job, Run, carry_on, load
@@ -124,6 +122,11 @@ def test_what_is_asked_for_depends_on_what_was_told() -> None:
     np.testing.assert_array_equal(one.ask(), two.ask())
     one.tell(np.zeros(5), 0.0)
     assert (one.ask() != two.ask()).all()
+
+
+def test_ours_knows_how_many_evaluations_it_has_to_itself() -> None:
+    """Those told before are not among them: with more, it would begin what it cannot finish."""
+    assert Ours(Start(D=3, seed=0, evals=400), "anchored").optimizer.max_evals == 400 - N_INIT
 
 
 def test_names() -> None:
@@ -446,6 +449,26 @@ def test_methods_with_few_runs_are_not_ranked() -> None:
     assert standings.covered(both, 400) == []
 
 
+def test_a_share_of_wins_is_surer_the_more_tasks_it_is_of() -> None:
+    """Not the more seeds: those of one task are alike."""
+    names = list(TASKS)[:20]
+    lost, won = [names[0]], names[1:]
+
+    def share(tasks: list[str], seeds: int) -> float:
+        keys = [Key(t, m, s) for t in tasks for s in range(seeds) for m in ("a", "b")]
+        best = np.full((len(keys), len(CHECKPOINTS)), 1.0, dtype=np.float32)
+        best[[k.method == "a" and k.task not in lost for k in keys]] = 0.0
+        best[[k.method == "a" and k.task in lost for k in keys]] = 2.0
+        made = Summary(tuple(keys), best, np.zeros(len(keys), dtype=np.float32))
+        return standings.wins_at_least(made, "a", "b", 200, tasks)
+
+    assert share([*lost, *won], 10) == share([*lost, *won], 2)
+    assert 0.8 < share([*lost, *won], 2) < 0.95
+    assert share([*lost, *won[:3]], 10) <= 0.5
+    assert share(won, 1) == 1.0
+    assert math.isnan(standings.wins_at_least(Summary.empty(), "a", "b", 200, won))
+
+
 def test_distance_to_a_rival() -> None:
     made = made_up()
     # one seed that both have: (0 - 2) of what could be gained, from 4 to the median 1.5 of "a"
@@ -466,7 +489,10 @@ def test_curves_end_between_the_best_and_the_start() -> None:
 
 def test_report_says_how_much_it_rests_on() -> None:
     text = "\n".join(tables.report(made_up(), "a"))
-    assert "| random | 62% (4) | 75% (2) | 50% (2) |" in text
+    assert "| random | 62% (4) | 50% | 75% (2) | 50% (2) |" in text
+    assert "random" not in text.split("is not first")[1].split("##")[0]
+    swapped = "\n".join(tables.report(made_up(), "random"))
+    assert f"| {SMALL} | 7 | a 4, 75% (2); pycma 4, 50% (2) |" in swapped
     assert f"| {SMALL} | 7 (2) | **4** (2) | **4** (2) |" in text
     assert "400 evaluations, median" not in text
 

@@ -16,8 +16,8 @@ from .closed_form import ClosedPosterior, closed_form, only_if_fixed
 from .method import Start, draw_seed
 
 # As in benchmarks/suggestions.py; as many samples again are near the best points, an option of
-# BoTorch's for many dimensions. Its own limit of iterations, 2000, would be minutes a suggestion in
-# many dimensions.
+# BoTorch's for many dimensions. Its own limit of iterations is 2000; six searches with 50 to 500
+# variables ended at the same maximum with either.
 RESTARTS = 4
 RAW_SAMPLES = 512
 OPTIONS = {"sample_around_best": True, "maxiter": 200}

@@ -17,6 +17,8 @@ from transect._array import Host
 from .summary import CHECKPOINTS, Key, Summary
 from .tasks import N_INIT
 
+BOOTSTRAPS = 10_000
+
 
 class Rate(NamedTuple):
     """A mean, and how many pairs it is of; nan of none."""
@@ -27,13 +29,34 @@ class Rate(NamedTuple):
 
 def wins(summary: Summary, one: str, other: str, evals: int, tasks: Iterable[str]) -> Rate:
     """The share of pairs in which ``one`` is below ``other``; a tie is half of a win."""
-    scores = []
-    for task in tasks:
-        mine, theirs = summary.at(task, one, evals), summary.at(task, other, evals)
-        for seed in mine.keys() & theirs.keys():
-            tie = mine[seed] == theirs[seed]
-            scores.append(0.5 if tie else float(mine[seed] < theirs[seed]))
+    scores = [s for task in tasks for s in _scores(summary, one, other, evals, task)]
     return Rate(statistics.fmean(scores) if scores else float("nan"), len(scores))
+
+
+def wins_at_least(
+    summary: Summary, one: str, other: str, evals: int, tasks: Iterable[str]
+) -> float:
+    """The lower end of a 95 % interval of that share; nan without pairs.
+
+    By bootstrap over tasks, as if they had been drawn from many such: seeds of one task say much
+    the same.
+    """
+    scores = [_scores(summary, one, other, evals, task) for task in tasks]
+    sums = np.array([(sum(s), len(s)) for s in scores if s])  # (tasks, 2)
+    if not len(sums):
+        return float("nan")
+    drawn = np.random.default_rng(0).integers(len(sums), size=(BOOTSTRAPS, len(sums)))
+    won, pairs = np.moveaxis(sums[drawn].sum(axis=1), -1, 0)
+    return float(np.quantile(won / pairs, 0.025))
+
+
+def _scores(summary: Summary, one: str, other: str, evals: int, task: str) -> list[float]:
+    """1, 0.5 or 0 for each pair on a task."""
+    mine, theirs = summary.at(task, one, evals), summary.at(task, other, evals)
+    return [
+        0.5 if mine[seed] == theirs[seed] else float(mine[seed] < theirs[seed])
+        for seed in mine.keys() & theirs.keys()
+    ]
 
 
 def covered(summary: Summary, evals: int) -> list[str]:
@@ -65,8 +88,7 @@ def behind(summary: Summary, method: str, rival: str, task: str, evals: int) -> 
     Medians of the seeds that both have; what could be gained is the difference between the best
     initial point, in the median, and the best method's median. nan without such seeds.
     """
-    mine, theirs = (summary.at(task, name, evals) for name in (method, rival))
-    seeds = sorted(mine.keys() & theirs.keys())
+    mine, theirs, seeds = medians_of_pairs(summary, method, rival, task, evals)
     if not seeds:
         return float("nan")
     first = statistics.median(summary.at(task, rival, N_INIT)[seed] for seed in seeds)
@@ -76,10 +98,19 @@ def behind(summary: Summary, method: str, rival: str, task: str, evals: int) -> 
         if (found := summary.at(task, name, evals))
     ]
     gain = first - min(medians)
-    distance = statistics.median(mine[s] for s in seeds) - statistics.median(
-        theirs[s] for s in seeds
-    )
-    return distance / gain if gain > 0.0 else float("nan")
+    return (mine - theirs) / gain if gain > 0.0 else float("nan")
+
+
+def medians_of_pairs(
+    summary: Summary, method: str, rival: str, task: str, evals: int
+) -> tuple[float, float, list[int]]:
+    """Medians of the seeds that both have, and these; nan without any."""
+    mine, theirs = (summary.at(task, name, evals) for name in (method, rival))
+    seeds = sorted(mine.keys() & theirs.keys())
+    if not seeds:
+        return float("nan"), float("nan"), []
+    one, other = (statistics.median(found[s] for s in seeds) for found in (mine, theirs))
+    return one, other, seeds
 
 
 def shared(summary: Summary, evals: int) -> list[tuple[str, int]]:

@@ -1,4 +1,4 @@
-"""The report, in Markdown. In brackets: how many seeds or pairs of runs a number rests on."""
+"""The report, in Markdown."""
 
 from __future__ import annotations
 
@@ -10,32 +10,52 @@ import numpy as np
 
 from transect.experiments.table import markdown_table
 
-from .standings import Rate, behind, covered, mean_rank, wins
+from .standings import (
+    Rate,
+    behind,
+    covered,
+    mean_rank,
+    medians_of_pairs,
+    wins,
+    wins_at_least,
+)
 from .summary import Summary
 from .tasks import TASKS
 
 TABLED = (50, 100, 200, 400)
-JUDGED_AT = 200
+JUDGED_AT, COMPARED_AT = 200, (200, 400)
 LARGE = 500  # dimensions, from which on CMA-ES is hard to beat
 NOTHING = "–"
+HOW = """Made by `benchmarks/compare.py --report`. In brackets: how many seeds, or pairs of runs on
+the same instance, a number rests on. All values are to be minimised."""
 
 Groups = Mapping[str, Sequence[str]]
 
 
 def report(summary: Summary, judged: str) -> Iterator[str]:
     """One part after another."""
+    yield f"# {judged} beside other optimisers\n\n{HOW}\n"
     yield _ranks(summary)
-    if judged in summary.methods:
-        yield _wins(summary, judged)
+    for evals in _reached(summary, COMPARED_AT, judged):
+        yield _wins(summary, judged, evals)
+        yield _not_first(summary, judged, evals)
     yield _seconds(summary)
     for rival in ("pycma", "pycma-small"):
-        if rival in summary.methods:
-            yield _beside(summary, rival)
+        for evals in _reached(summary, COMPARED_AT, rival):
+            yield _beside(summary, rival, evals)
     if "random" in summary.methods:
         yield _beside_random(summary)
-    for evals in TABLED:
-        if any(summary.at(task, m, evals) for task in summary.tasks for m in summary.methods):
-            yield _values(summary, evals)
+    for evals in _reached(summary, TABLED, *summary.methods):
+        yield _values(summary, evals)
+
+
+def _reached(summary: Summary, checkpoints: Iterable[int], *methods: str) -> list[int]:
+    """The checkpoints to which one of the methods has come on some task."""
+    return [
+        evals
+        for evals in checkpoints
+        if any(summary.at(task, m, evals) for task in summary.tasks for m in methods)
+    ]
 
 
 def _ranks(summary: Summary) -> str:
@@ -55,19 +75,35 @@ def _rank(summary: Summary, method: str, methods: Sequence[str], evals: int) -> 
     return _rate(mean_rank(summary, method, methods, evals), "{:.2f}")
 
 
-def _wins(summary: Summary, judged: str) -> str:
+def _wins(summary: Summary, judged: str, evals: int) -> str:
     groups = {"all tasks": summary.tasks, **_groups(summary)}
-    rows = [
-        [rival, *(_rate(_judged(summary, judged, rival, g), "{:.0%}") for g in groups.values())]
-        for rival in summary.methods
-        if rival != judged
-    ]
-    title = f"Runs that {judged} wins at {JUDGED_AT} evaluations, against"
-    return _part(title, ["rival", *groups], rows)
+    rows = []
+    for rival in summary.methods:
+        rates = [wins(summary, judged, rival, evals, tasks) for tasks in groups.values()]
+        if rival != judged and rates[0].pairs:
+            least = wins_at_least(summary, judged, rival, evals, summary.tasks)
+            everywhere, *parts = (_rate(rate, "{:.0%}") for rate in rates)
+            rows.append([rival, everywhere, f"{least:.0%}", *parts])
+    title = f"Runs that {judged} wins at {evals} evaluations, against"
+    everywhere, *names = groups
+    return _part(title, ["rival", everywhere, "at least (95 %)", *names], rows)
 
 
-def _judged(summary: Summary, judged: str, rival: str, tasks: Iterable[str]) -> Rate:
-    return wins(summary, judged, rival, JUDGED_AT, tasks)
+def _not_first(summary: Summary, judged: str, evals: int) -> str:
+    """Tasks on which the median of another method is lower."""
+    rows = []
+    for task in summary.tasks:
+        lower = []
+        for rival in summary.methods:
+            mine, theirs, seeds = medians_of_pairs(summary, judged, rival, task, evals)
+            if theirs < mine:
+                rate = wins(summary, rival, judged, evals, [task])
+                lower.append(f"{rival} {theirs:.4g}, {rate.value:.0%} ({len(seeds)})")
+        if lower:
+            median = statistics.median(summary.at(task, judged, evals).values())
+            rows.append([task, f"{median:.4g}", "; ".join(lower)])
+    title = f"Where {judged} is not first at {evals} evaluations"
+    return _part(title, ["task", judged, "lower medians, with their shares of wins (seeds)"], rows)
 
 
 def _groups(summary: Summary) -> Groups:
@@ -97,15 +133,15 @@ def _seconds(summary: Summary) -> str:
     return _part(title, ["method", *(f"D = {D}" for D in sizes)], rows)
 
 
-def _beside(summary: Summary, rival: str) -> str:
+def _beside(summary: Summary, rival: str, evals: int) -> str:
     methods = [method for method in summary.methods if method != rival]
     rows = [
-        [task, *(_number(behind(summary, m, rival, task, JUDGED_AT), "{:+.2f}") for m in methods)]
+        [task, *(_number(behind(summary, m, rival, task, evals), "{:+.2f}") for m in methods)]
         for task in summary.tasks
         if TASKS[task].D >= LARGE
     ]
     title = (
-        f"Distance to {rival} at {JUDGED_AT} evaluations, in shares of the largest gain; "
+        f"Distance to {rival} at {evals} evaluations, in shares of the largest gain; "
         "below 0 is better"
     )
     return _part(title, ["task", *methods], rows)

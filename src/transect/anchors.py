@@ -34,9 +34,10 @@ WORTHWHILE = 1e-5  # relative gain that one more round must promise: the rest is
 OFFSPRING = 256  # random steps from the best point, of which the best is taken
 FIRST_STEP, LONGEST = 0.2, 1.0  # standard deviation of their coordinates, of a box side of 2
 GROWTH = 1.22  # of that after a success; four failures undo it (the one-fifth rule)
+SHORTEST = 1e-5  # below that they begin anew with the first: where values are noisy, all may fail
 DRAWN = 300.0  # multiplications that drawing a coordinate of a candidate takes as long as
 PASS = 8  # points that take as long as reading the data once, however few there are
-NOISY = 0.1  # of the values' variance, what a model takes for noise that is of no use
+NOISY = 0.1  # of a model's variance; if so much of it is noise, the model is of no use
 LATELY = 10  # climbs that tell whether they succeed
 
 
@@ -145,6 +146,7 @@ def step_size(steps: Sequence[tuple[float | None, float]]) -> float:
         if tried is not None:
             factor = GROWTH if value > best else GROWTH**-0.25
             sigma = min(LONGEST, tried * factor)
+            sigma = FIRST_STEP if sigma < SHORTEST else sigma
         if value > best:  # never of a failure's nan
             best = value
     return sigma

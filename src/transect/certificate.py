@@ -31,18 +31,21 @@ def of_run(general: Guarantee, infos: Sequence[Mapping[str, Any]], failures: int
 
 def _shortfalls(infos: Sequence[Mapping[str, Any]], failures: int) -> list[str]:
     """Assumptions that single suggestions or evaluations did not meet, counted."""
-    found = [i for i in infos if i.get("source") == "strategy" and i.get("insured", True)]
+    about = [i for i in infos if i.get("insured", True)]  # that the theory says something about
+    found = [i for i in about if i.get("source") == "strategy"]
     counts = {
         "did not look at all slices": sum(i["subspaces"] < i.get("slices", 0) for i in found),
         "did not pass the gate": sum(i.get("margin", 0.0) < 0.0 for i in found),
         "used a part of the observations only": sum(i["observations"] < i["told"] for i in found),
         "did not wait for all values": sum(i["pending"] > 0 for i in found),
         "repeated a point and were replaced by random ones": len(
-            [i for i in infos if i.get("source") == "instead of a duplicate"]
+            [i for i in about if i.get("source") == "instead of a duplicate"]
         ),
     }
     total = len(found) + counts["repeated a point and were replaced by random ones"]
     unmet = [f"{count} of {total} suggestions {what}" for what, count in counts.items() if count]
+    if not total:
+        unmet.append("no suggestion that it is about has been made yet")
     if failures:
         unmet.append(f"{failures} failed evaluations count with values made up for them")
     return unmet

@@ -101,6 +101,7 @@ def minimize(
     scipy.optimize.OptimizeResult
         With x, fun, nfev, success, message, x_iters, func_vals (nan for failures), trials
         and guarantee: what the theory says of the run. ``transect.report`` shows all of it.
+        x is where the least value was seen; if f is noisy, that may have been luck.
     """
     _check_callback(callback)
     retries = whole_number("retries", retries, 0)

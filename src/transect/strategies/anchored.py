@@ -33,8 +33,17 @@ from ..probes import random_probes
 from ..screen import Screen
 from ..subspace import Slices
 from ..theory import corrected_beta, slice_count
-from .attempts import EVERYTHING, asked_for, attempt_of, is_new, is_over, known_to, next_to
-from .guarantee import Guarantee, insured
+from .attempts import (
+    EVERYTHING,
+    asked_for,
+    attempt_of,
+    is_new,
+    is_over,
+    known_to,
+    next_to,
+    noise_share,
+)
+from .guarantee import Guarantee, theorem_1_where_insured
 from .protocol import Belief, History, Proposal, Setting, check_model, free_coordinates
 
 GLANCE = 64  # slices looked at for the gate's margin where a step is not insured
@@ -52,17 +61,18 @@ class _State:
     attempt: int = 1  # the latest one
     models: Mapping[int, Model] = field(default_factory=dict)  # of attempts, and of EVERYTHING
 
-    def turn(self, history: History) -> tuple[_State, int]:
+    def turn(self, history: History, seen: float) -> tuple[_State, int]:
         """The state now, and which attempt is to go on: a new one, if the latest one is over.
 
         The latest one and the one that has the best point take turns, so that the last digits
-        of that are found, too.
+        of that are found, too. ``seen``: the variance of what a model was fitted to.
         """
         latest, model = known_to(self.attempt, history), self.models.get(self.attempt)
         most = self.setting.max_evals
         told = sum(info.get("source") == "told" for info in history.infos)  # not the run's
         left = math.inf if most is None else most - (history.asked - told)
-        if model is not None and is_over(self.attempt, latest, model.gp.hyper, left):
+        noise = math.inf if model is None else noise_share(model.gp.hyper, seen)
+        if is_over(self.attempt, latest, noise, left):
             return replace(self, attempt=self.attempt + 1), self.attempt + 1
         infos = (*history.infos, *history.pending_infos)
         before = sum(not info.get("insured", True) for info in infos)  # insured steps are no turns
@@ -103,23 +113,23 @@ class Anchored:
     candidates climb in all D coordinates (anchors.py). What they climb is expected improvement,
     or, with fewer points than coordinates, the mean and ``kappa`` standard deviations. Where the
     model takes much of the values for noise and its climbs fail, some suggestions are random
-    steps from the best point instead, as long as such steps have paid lately, of which the model
-    chooses one.
+    steps from the best point instead, of the length that has paid lately; the model picks one.
 
     By the superset theorem (docs/theory.md) a point keeps MS-UCB's bound if its upper confidence
     bound passes the gate, the best one on MS-UCB's random slices. At insured steps the point is
     the one with the largest bound, on those slices or found through anchors, so the best point
     found has MS-UCB's regret bound of as many steps.
 
-    Where 100 suggestions in a row gain next to nothing and 200 evaluations are left, a new attempt
-    begins, with points that have three quarters of their coordinates from the best one, and with
-    a model of its own. It goes on in turn with the one that has the best point (attempts.py).
+    Where 100 suggestions in a row (D/2, if that is more) gain next to nothing and twice as many are
+    left, a new attempt begins, with points that have three quarters of their coordinates from the
+    best one, and with a model of its own. It goes on in turn with the one that has the best point
+    (attempts.py).
 
     insurance: the share of insured steps. evolution: the share of random steps where the model
-    is of no use; where it is, there are none. delta: how often the bound may fail. surrogate:
+    is of no use, less the more it is. delta: how often the bound may fail. surrogate:
     the model; by default one length-scale per coordinate, shrunk towards a common one, of values
-    clipped where they are bad. The middle of the box is the first point of the initial design,
-    unless it is known already.
+    clipped where they are bad. The middle of the box is the first point of the initial design, if
+    there is one and the middle is not known already.
 
     info has ``family`` (what the point was found on: "moves" through anchors, the "box",
     "evolution" with its step size ``sigma``, "slices" of MS-UCB, or a "restart"), ``attempt``,
@@ -143,7 +153,7 @@ class Anchored:
             share = getattr(self, name)
             if not (is_real(share) and 0.0 <= share <= 1.0):
                 raise ValueError(f"{name} must be a share, 0 to 1, got {share!r}")
-        check_model(self.surrogate, "practical", self.delta)
+        check_model(self.surrogate, self.delta)
 
     def start(self, setting: Setting) -> _State:
         load()
@@ -166,7 +176,7 @@ class Anchored:
         return replace(self.start(setting), **at, models=models)
 
     def guarantee(self, D: int) -> Guarantee:
-        return insured(self.surrogate, self.insurance, self.delta)
+        return theorem_1_where_insured(self.surrogate, self.insurance, self.delta)
 
     def initial(self, state: _State, history: History, u: Host) -> Proposal:
         """The middle of the box first, then points as they are drawn."""
@@ -183,7 +193,8 @@ class Anchored:
     ) -> Proposal:
         t = state.t + 1
         insured = _is_in(self.insurance, t)
-        state, of = state.turn(history)
+        fitted = self.surrogate.known is None  # to standardised values; others are in any units
+        state, of = state.turn(history, 1.0 if fitted else math.inf)
         if insured and state.attempt > 1:
             of = EVERYTHING  # MS-UCB's bound of these steps is one by all evaluations
         known = known_to(of, history)
@@ -203,7 +214,7 @@ class Anchored:
             "budget": state.half if insured else state.setting.suggest_evals,
             "deadline": part_of(deadline, share),
         }
-        found, how = self._improve(gp, acquisition, known, climbs, rng, limits)
+        found, how = self._improve(belief, acquisition, known, climbs, rng, limits)
         gate = self._gate(state, gp, insured, rng, deadline)
         x, ucb = found.x, _values(gp, gate.bound, found.x[None, :])[0]
         if insured and gate.value > ucb:
@@ -211,7 +222,7 @@ class Anchored:
         info = {
             **how,
             "changed": int(np.count_nonzero(np.abs(x - best[0]) > CHANGED)),
-            "attempt": of or state.attempt,
+            "attempt": state.attempt if of == EVERYTHING else of,
             "insured": insured,
             "ucb": belief.unscaled(ucb),
             "best_slice": belief.unscaled(gate.value),
@@ -262,7 +273,7 @@ class Anchored:
 
     def _improve(
         self,
-        gp: GaussianProcess,
+        belief: Belief,
         acquisition: Acquisition,
         history: History,
         climbs: Sequence[bool],
@@ -270,6 +281,7 @@ class Anchored:
         limits: Mapping[str, Any],
     ) -> tuple[Found, dict[str, Any]]:
         """The point of the largest acquisition found, and how it was found."""
+        gp = belief.gp
         how: dict[str, Any] = {}
         if rng.random() >= self.evolution * doubt(gp, climbs):
             found = search_anchored(gp, acquisition, best_points(gp)[0], rng, **limits)
@@ -280,7 +292,7 @@ class Anchored:
         if isinstance(acquisition, UCB):
             how["kappa"] = math.sqrt(acquisition.beta)
         else:
-            how["log_ei"] = found.value
+            how["log_ei"] = belief.unscaled_log(found.value)
         return found, {"family": found.family, **how}
 
 

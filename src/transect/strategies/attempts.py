@@ -10,6 +10,8 @@ Which attempt a point is of is in its certificate, as ``attempt``.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from .._array import Host
@@ -20,10 +22,10 @@ EVERYTHING = 0  # no attempt: all evaluations of a run
 POINTS = 20  # that an attempt begins with
 REDRAWN = 0.25  # of their coordinates; the others are the best point's
 # Suggestions in which an attempt must get on, half of D where that is more. It has twice that
-# before it is judged, and so many must be left: another one needs as long to come as far.
+# before it is judged, and as many must be left: another one needs as long to come as far.
 PATIENCE = 100
 LITTLE = 1e-3  # of what it has gained: with less than that, it does not
-LUCK = 0.2  # of the values' variance; with more of it noise, nobody can tell
+LUCKY = 0.2  # of the values' variance; with more of it noise, nobody can tell
 
 
 def known_to(attempt: int, history: History) -> History:
@@ -39,8 +41,8 @@ def known_to(attempt: int, history: History) -> History:
     return history.only(told, range(len(history.pending)))
 
 
-def is_over(attempt: int, known: History, hyper: Hyperparameters, left: float) -> bool:
-    """Whether an attempt gets on no more, by what it knows and its model of that.
+def is_over(attempt: int, known: History, noise: float, left: float) -> bool:
+    """Whether an attempt gets on no more, by what it knows and the share of noise in that.
 
     ``left``: evaluations that the run may yet make. Points that the attempt did not ask for,
     however many there are, do not count as steps of its own. Where the model sees much noise,
@@ -48,8 +50,7 @@ def is_over(attempt: int, known: History, hyper: Hyperparameters, left: float) -
     """
     patience = max(PATIENCE, known.X.shape[1] // 2)
     own = [i for i, info in enumerate(known.infos) if info.get("attempt") == attempt]
-    noisy = hyper.noise > LUCK * (hyper.noise + hyper.amplitude)
-    if noisy or min(len(own), left) < 2 * patience:
+    if min(len(own), left) < 2 * patience or noise > LUCKY:
         return False
     values = 0.5 * known.y  # since a difference of values may overflow
     before, worked = values[: own[-patience]], np.isfinite(values)
@@ -57,6 +58,15 @@ def is_over(attempt: int, known: History, hyper: Hyperparameters, left: float) -
         return False  # it gets on now, or else nothing works
     best, first = np.nanmax(values), np.median(values[worked][:POINTS])
     return bool(best - np.nanmax(before) < LITTLE * (best - first))
+
+
+def noise_share(hyper: Hyperparameters, seen: float = math.inf) -> float:
+    """Of the values' variance, what the model takes for noise.
+
+    Of the variance ``seen``, or of the model's own, whichever is less: where length-scales are
+    long, it expects far more elsewhere.
+    """
+    return hyper.noise / min(seen, hyper.noise + hyper.amplitude)
 
 
 def is_new(attempt: int, known: History) -> bool:

@@ -21,6 +21,7 @@ from .protocol import (
     Proposal,
     Setting,
     as_drawn,
+    check_beta,
     check_model,
     free_coordinates,
 )
@@ -69,7 +70,8 @@ class DropoutUCB:
         if self.fill not in FILLS:
             raise ValueError(f"fill must be one of {', '.join(FILLS)}; got {self.fill!r}")
         positive_number("p", self.p, below=1.0)
-        check_model(self.surrogate, self.beta, self.delta)
+        check_model(self.surrogate, self.delta)
+        check_beta(self.beta)
         check_acquisition(self.acquisition)
 
     def start(self, setting: Setting) -> _State:

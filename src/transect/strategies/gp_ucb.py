@@ -12,7 +12,7 @@ from ..fit import Surrogate
 from ..model import Memory, Model, recall, remember
 from .guarantee import Guarantee, srinivas
 from .inner import Confidence, check_acquisition, step
-from .protocol import Belief, Beta, History, Proposal, Setting, as_drawn, check_model
+from .protocol import Belief, Beta, History, Proposal, Setting, as_drawn, check_beta, check_model
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,8 @@ class GPUCB:
     surrogate: Surrogate = field(default_factory=Surrogate)
 
     def __post_init__(self) -> None:
-        check_model(self.surrogate, self.beta, self.delta)
+        check_model(self.surrogate, self.delta)
+        check_beta(self.beta)
         positive_number("beta_scale", self.beta_scale)
         positive_number("a", self.a)
         positive_number("b", self.b)

@@ -53,13 +53,13 @@ def theorem_1(surrogate: Surrogate, beta: Any, delta: float) -> Guarantee:
     )
 
 
-def insured(surrogate: Surrogate, share: float, delta: float) -> Guarantee:
+def theorem_1_where_insured(surrogate: Surrogate, share: float, delta: float) -> Guarantee:
     """Of a strategy that plays MS-UCB with the corrected β_t in a share of its steps."""
     if not share:
         return Guarantee(None, ("no step is insured (insurance=0)",))
     return Guarantee(
-        f"with probability {1.0 - delta:g} the regret of the insured suggestions together, one in "
-        f"{round(1.0 / share)}, is below the bound of Theorem 1, corrected "
+        f"with probability {1.0 - delta:g} the regret of the insured suggestions together, "
+        f"{100.0 * share:g} % of all, is below the bound of Theorem 1, corrected "
         "(theory.corrected_regret_bound), and so is that of the best point found",
         _changed(surrogate),
     )

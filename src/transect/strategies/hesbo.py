@@ -20,6 +20,7 @@ from .protocol import (
     History,
     Proposal,
     Setting,
+    check_beta,
     check_model,
     free_coordinates,
     own_generator,
@@ -67,7 +68,8 @@ class HeSBO:
     def __post_init__(self) -> None:
         if self.d is not None:
             whole_number("d", self.d, 1)
-        check_model(self.surrogate, self.beta, self.delta)
+        check_model(self.surrogate, self.delta)
+        check_beta(self.beta)
         check_acquisition(self.acquisition)
 
     def start(self, setting: Setting) -> _State:

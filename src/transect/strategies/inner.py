@@ -86,7 +86,7 @@ def step(
     if confidence.acquisition == "ucb":
         info["ucb"] = belief.unscaled(found.value)
     else:
-        info["log_ei"] = found.value
+        info["log_ei"] = belief.unscaled_log(found.value)
     info |= {"t": t, "subspaces": found.subspaces, "evaluations": found.evaluations}
     info["observations"] = belief.model.gp.n
     info["jitter"] = belief.gp.jitter

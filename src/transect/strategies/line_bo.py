@@ -31,6 +31,7 @@ from .protocol import (
     as_drawn,
     beta_kind,
     beta_value,
+    check_beta,
     check_model,
 )
 
@@ -95,7 +96,8 @@ class LineBO:
         whole_number("least", self.least, 1)
         whole_number("most", self.most, self.least)
         positive_number("gap", self.gap)
-        check_model(self.surrogate, self.beta, self.delta)
+        check_model(self.surrogate, self.delta)
+        check_beta(self.beta)
 
     def start(self, setting: Setting) -> _State:
         return _State(setting)

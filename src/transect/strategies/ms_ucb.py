@@ -25,6 +25,7 @@ from .protocol import (
     as_drawn,
     beta_kind,
     beta_value,
+    check_beta,
     check_model,
     free_coordinates,
     own_generator,
@@ -80,7 +81,8 @@ class MSUCB:
         positive_number("a", self.a)
         positive_number("b", self.b)
         kinds = ("paper", "corrected", "practical")
-        check_model(self.surrogate, self.beta, self.delta, kinds)
+        check_model(self.surrogate, self.delta)
+        check_beta(self.beta, kinds)
 
     def start(self, setting: Setting) -> _State:
         load()

@@ -175,6 +175,10 @@ class Belief:
         """A standardised value in the units of the maximised function."""
         return self.model.shift + self.model.scale * u
 
+    def unscaled_log(self, u: float) -> float:
+        """The logarithm of a standardised difference, for one in those units."""
+        return math.log(self.model.scale) + u
+
 
 def free_coordinates(d: int | None, D: int) -> int:
     """The dimension of a strategy's subspaces: d, or five where it is left open."""
@@ -190,13 +194,15 @@ def own_generator(setting: Setting, index: int = 0) -> np.random.Generator:
     return np.random.default_rng([setting.seed, index, 1])
 
 
-def check_model(
-    surrogate: Any, beta: Any, delta: Any, kinds: tuple[str, ...] = ("paper", "practical")
-) -> None:
-    """Raise unless these are a surrogate, a β of one of the kinds and a δ."""
+def check_model(surrogate: Any, delta: Any) -> None:
+    """Raise unless these are a surrogate and a δ."""
     if not isinstance(surrogate, Surrogate):
         raise TypeError(f"surrogate must be a transect.Surrogate(…), got {surrogate!r:.100}")
     positive_number("delta", delta, below=1.0)
+
+
+def check_beta(beta: Any, kinds: tuple[str, ...] = ("paper", "practical")) -> None:
+    """Raise unless this is a β_t of one of the kinds, a number or a function."""
     if callable(beta) or (isinstance(beta, str) and beta in kinds):
         return
     if is_real(beta) and 0 < float(beta) < np.inf:

@@ -23,6 +23,7 @@ from .protocol import (
     Info,
     Proposal,
     Setting,
+    check_beta,
     check_model,
     free_coordinates,
     own_generator,
@@ -83,7 +84,8 @@ class REMBO:
         whole_number("k", self.k, 1)
         if self.kernel not in KERNELS:
             raise ValueError(f"kernel must be one of {', '.join(KERNELS)}; got {self.kernel!r}")
-        check_model(self.surrogate, self.beta, self.delta)
+        check_model(self.surrogate, self.delta)
+        check_beta(self.beta)
         check_acquisition(self.acquisition)
 
     def start(self, setting: Setting) -> _State:

@@ -21,6 +21,7 @@ from .protocol import (
     Info,
     Proposal,
     Setting,
+    check_beta,
     check_model,
     free_coordinates,
     own_generator,
@@ -105,7 +106,8 @@ class SRE:
         whole_number("m", self.m, 1)
         if self.max_evals is not None:
             whole_number("max_evals", self.max_evals, 1)
-        check_model(self.surrogate, self.beta, self.delta)
+        check_model(self.surrogate, self.delta)
+        check_beta(self.beta)
         check_acquisition(self.acquisition)
 
     def start(self, setting: Setting) -> _State:
