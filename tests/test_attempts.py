@@ -87,8 +87,8 @@ def test_where_the_best_value_may_be_luck_no_attempt_is_over() -> None:
 @pytest.mark.parametrize(("amplitude", "share"), [(0.3, 0.25), (0.9, 0.1), (5.0, 0.1)])
 def test_noise_counts_by_the_variance_seen_or_by_the_models(amplitude: float, share: float) -> None:
     hyper = replace(make_hyper(noise=0.1), amplitude=amplitude)
-    assert noise_share(hyper, 1.0) == pytest.approx(share)
-    assert noise_share(hyper) == pytest.approx(0.1 / (0.1 + amplitude))
+    assert noise_share(hyper, standardised=True) == pytest.approx(share)
+    assert noise_share(hyper, standardised=False) == pytest.approx(0.1 / (0.1 + amplitude))
 
 
 def test_no_attempt_begins_in_a_run_that_is_mostly_noise() -> None:

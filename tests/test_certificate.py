@@ -118,7 +118,7 @@ def test_a_replaced_step_counts_if_it_was_insured() -> None:
 @pytest.mark.parametrize("infos", [[], [{"source": "initial"}], [step(insured=False)]])
 def test_without_a_suggestion_that_it_is_about_there_is_none(infos: list[dict[str, Any]]) -> None:
     got = of_run(Guarantee("all is well"), infos)
-    assert got.unmet == ("no suggestion that it is about has been made yet",)
+    assert got.unmet == ("no suggestion was made that it is about",)
 
 
 def test_failures_count_against_it() -> None:

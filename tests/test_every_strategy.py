@@ -325,6 +325,7 @@ def test_a_point_that_is_known_already_gives_way_to_a_random_one(
         trial = opt.ask()
     u = draws.ask().x
     assert trial.info["source"] == "instead of a duplicate"
+    assert ("insured" in trial.info) == (name == "anchored")  # what the certificate goes by
     if name in EMBEDDED:
         side = math.sqrt(5) if name == "rembo" else 1.0
         assert np.array_equal(trial.info["y"], side * u[:5])

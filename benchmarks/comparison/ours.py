@@ -34,7 +34,7 @@ class Ours:
         limit_threads(1)
         strategy = STRATEGIES[name]() if name in STRATEGIES else resolve(name)
         box = np.tile([-1.0, 1.0], (start.D, 1))
-        own = start.evals - N_INIT  # what was told is not counted as the run's own
+        own = max(1, start.evals - N_INIT)  # what was told is not counted as the run's own
         self.optimizer = Optimizer(box, strategy, seed=start.seed, n_init=N_INIT, max_evals=own)
         self.asked: Trial | None = None
 

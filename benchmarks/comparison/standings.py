@@ -18,6 +18,7 @@ from .summary import CHECKPOINTS, Key, Summary
 from .tasks import N_INIT
 
 BOOTSTRAPS = 10_000
+FEW = 10  # tasks that say nothing of others
 
 
 class Rate(NamedTuple):
@@ -36,14 +37,14 @@ def wins(summary: Summary, one: str, other: str, evals: int, tasks: Iterable[str
 def wins_at_least(
     summary: Summary, one: str, other: str, evals: int, tasks: Iterable[str]
 ) -> float:
-    """The lower end of a 95 % interval of that share; nan without pairs.
+    """The lower end of a 95 % interval of that share; nan with fewer than ``FEW`` tasks.
 
     By bootstrap over tasks, as if they had been drawn from many such: seeds of one task say much
     the same.
     """
     scores = [_scores(summary, one, other, evals, task) for task in tasks]
     sums = np.array([(sum(s), len(s)) for s in scores if s])  # (tasks, 2)
-    if not len(sums):
+    if len(sums) < FEW:
         return float("nan")
     drawn = np.random.default_rng(0).integers(len(sums), size=(BOOTSTRAPS, len(sums)))
     won, pairs = np.moveaxis(sums[drawn].sum(axis=1), -1, 0)

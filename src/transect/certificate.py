@@ -45,7 +45,7 @@ def _shortfalls(infos: Sequence[Mapping[str, Any]], failures: int) -> list[str]:
     total = len(found) + counts["repeated a point and were replaced by random ones"]
     unmet = [f"{count} of {total} suggestions {what}" for what, count in counts.items() if count]
     if not total:
-        unmet.append("no suggestion that it is about has been made yet")
+        unmet.append("no suggestion was made that it is about")
     if failures:
         unmet.append(f"{failures} failed evaluations count with values made up for them")
     return unmet

@@ -61,19 +61,20 @@ class _State:
     attempt: int = 1  # the latest one
     models: Mapping[int, Model] = field(default_factory=dict)  # of attempts, and of EVERYTHING
 
-    def turn(self, history: History, seen: float) -> tuple[_State, int]:
+    def turn(self, history: History, standardised: bool) -> tuple[_State, int]:
         """The state now, and which attempt is to go on: a new one, if the latest one is over.
 
         The latest one and the one that has the best point take turns, so that the last digits
-        of that are found, too. ``seen``: the variance of what a model was fitted to.
+        of that are found, too. ``standardised``: whether models are of such values.
         """
         latest, model = known_to(self.attempt, history), self.models.get(self.attempt)
         most = self.setting.max_evals
         told = sum(info.get("source") == "told" for info in history.infos)  # not the run's
         left = math.inf if most is None else most - (history.asked - told)
-        noise = math.inf if model is None else noise_share(model.gp.hyper, seen)
-        if is_over(self.attempt, latest, noise, left):
-            return replace(self, attempt=self.attempt + 1), self.attempt + 1
+        if model is not None:
+            noise = noise_share(model.gp.hyper, standardised)
+            if is_over(self.attempt, latest, noise, left):
+                return replace(self, attempt=self.attempt + 1), self.attempt + 1
         infos = (*history.infos, *history.pending_infos)
         before = sum(not info.get("insured", True) for info in infos)  # insured steps are no turns
         if before % 2 == 0 or is_new(self.attempt, latest):
@@ -125,8 +126,8 @@ class Anchored:
     best one, and with a model of its own. It goes on in turn with the one that has the best point
     (attempts.py).
 
-    insurance: the share of insured steps. evolution: the share of random steps where the model
-    is of no use, less the more it is. delta: how often the bound may fail. surrogate:
+    insurance: the share of insured steps. evolution: the share of random steps where the model is
+    of no use; it falls as the model proves useful. delta: how often the bound may fail. surrogate:
     the model; by default one length-scale per coordinate, shrunk towards a common one, of values
     clipped where they are bad. The middle of the box is the first point of the initial design, if
     there is one and the middle is not known already.
@@ -193,8 +194,7 @@ class Anchored:
     ) -> Proposal:
         t = state.t + 1
         insured = _is_in(self.insurance, t)
-        fitted = self.surrogate.known is None  # to standardised values; others are in any units
-        state, of = state.turn(history, 1.0 if fitted else math.inf)
+        state, of = state.turn(history, standardised=self.surrogate.known is None)
         if insured and state.attempt > 1:
             of = EVERYTHING  # MS-UCB's bound of these steps is one by all evaluations
         known = known_to(of, history)

@@ -10,8 +10,6 @@ Which attempt a point is of is in its certificate, as ``attempt``.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from .._array import Host
@@ -60,13 +58,14 @@ def is_over(attempt: int, known: History, noise: float, left: float) -> bool:
     return bool(best - np.nanmax(before) < LITTLE * (best - first))
 
 
-def noise_share(hyper: Hyperparameters, seen: float = math.inf) -> float:
+def noise_share(hyper: Hyperparameters, standardised: bool) -> float:
     """Of the values' variance, what the model takes for noise.
 
-    Of the variance ``seen``, or of the model's own, whichever is less: where length-scales are
-    long, it expects far more elsewhere.
+    Of the model's variance or, where values are ``standardised``, of theirs, 1, if that is less:
+    with long length-scales a model expects far more elsewhere than was seen.
     """
-    return hyper.noise / min(seen, hyper.noise + hyper.amplitude)
+    share = hyper.noise / (hyper.noise + hyper.amplitude)
+    return max(share, hyper.noise) if standardised else share
 
 
 def is_new(attempt: int, known: History) -> bool:

@@ -176,7 +176,7 @@ class Belief:
         return self.model.shift + self.model.scale * u
 
     def unscaled_log(self, u: float) -> float:
-        """The logarithm of a standardised difference, for one in those units."""
+        """The logarithm of a difference in those units, from that of a standardised one."""
         return math.log(self.model.scale) + u
 
 
@@ -195,7 +195,7 @@ def own_generator(setting: Setting, index: int = 0) -> np.random.Generator:
 
 
 def check_model(surrogate: Any, delta: Any) -> None:
-    """Raise unless these are a surrogate and a δ."""
+    """Raise unless these are a surrogate, and a δ for its bounds."""
     if not isinstance(surrogate, Surrogate):
         raise TypeError(f"surrogate must be a transect.Surrogate(…), got {surrogate!r:.100}")
     positive_number("delta", delta, below=1.0)
