@@ -18,7 +18,7 @@ from .summary import CHECKPOINTS, Key, Summary
 from .tasks import N_INIT
 
 BOOTSTRAPS = 10_000
-FEW = 10  # tasks that say nothing of others
+FEW = 10  # with fewer tasks than that, nothing is said of others
 
 
 class Rate(NamedTuple):
