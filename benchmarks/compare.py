@@ -4,8 +4,9 @@
 reports on all that is there. All of it is days of work, nearly all of it BoTorch's: --tasks,
 --methods, --seeds and --time choose a part, and more is added by a later call. With --packed FILE
 runs that are in that file are not made, and the folder's are added to them; a method that has
-changed since then is to be run without it. With --report nothing is run. The tasks rover, mopta08
-and ramp need their data (see ``transect.problems.data``).
+changed since then is to be run without it. With --report nothing is run. With --unseen the tasks
+are the forty that nothing was chosen on. The tasks rover, mopta08 and ramp need their data (see
+``transect.problems.data``).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from comparison.pool import in_order, run_all
 from comparison.registry import NAMES, factory
 from comparison.summary import Key, Summary
 from comparison.tables import report
-from comparison.tasks import TASKS
+from comparison.tasks import TASKS, UNSEEN_TASKS
 from transect._threads import cores
 
 RESULTS = Path(__file__).parents[1] / "results-compare"
@@ -62,6 +63,7 @@ def all_methods(patterns: str, further: Iterable[str]) -> list[str]:
 def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tasks", default="*", help="names or patterns, with commas between them")
+    parser.add_argument("--unseen", action="store_true", help="tasks that nothing was chosen on")
     parser.add_argument("--methods", default="*", help="likewise; transect:NAME for any strategy")
     parser.add_argument("--seeds", type=seeds, default=range(3), help="how many, or FIRST-LAST")
     parser.add_argument("--evals", type=int, default=200, help="the 20 initial ones included")
@@ -81,7 +83,8 @@ def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
 def main(words: Sequence[str] | None = None) -> None:
     given = parse(words)
     logging.basicConfig(format="%(message)s")
-    tasks = chosen(given.tasks, list(TASKS))
+    names = list(UNSEEN_TASKS if given.unseen else TASKS)
+    tasks = chosen(given.tasks, names)
     earlier = Summary.load(given.packed) if given.packed else Summary.empty()
     if not given.report:
         jobs = in_order(tasks, all_methods(given.methods, ()), given.seeds, given.evals)
@@ -92,7 +95,7 @@ def main(words: Sequence[str] | None = None) -> None:
     everything = earlier.and_more(runs)
     summary = everything.only(tasks, all_methods(given.methods, everything.methods))
     if given.pack:
-        everything.save(given.pack)
+        everything.only(names, everything.methods).save(given.pack)
     judged = given.judged or next((m for m in JUDGED if m in summary.methods), JUDGED[-1])
     for part in report(summary, judged):
         print(part, flush=True)

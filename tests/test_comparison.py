@@ -26,7 +26,17 @@ from comparison.pool import in_order, run_all
 from comparison.registry import NAMES, factory
 from comparison.runs import Job, Run, carry_on, load
 from comparison.summary import CHECKPOINTS, Key, Summary
-from comparison.tasks import FUNCTIONS, N_INIT, SIZES, TASKS, initial_points, instance
+from comparison.tasks import (
+    FUNCTIONS,
+    N_INIT,
+    SIZES,
+    TASKS,
+    UNSEEN_SIZES,
+    UNSEEN_TASKS,
+    initial_points,
+    instance,
+)
+from comparison.unseen import UNSEEN
 from transect.problems import data
 
 SMALL = "ackley-20-aligned-0.5"
@@ -66,6 +76,47 @@ def test_instances_by_seed(name: str) -> None:
     if first.problem.optimum is not None:
         optimum = first.problem.box.to_unit(first.problem.optimum)
         assert first(optimum, 0) == pytest.approx(first.problem.least, abs=1e-6)
+
+
+ONE_INSTANCE = ("schwefel-30", "schwefel-150", "michalewicz", "cart-pole")  # of all seeds
+
+
+def test_unseen_tasks_are_twenty_functions_in_two_sizes() -> None:
+    assert len(UNSEEN) == 20
+    assert len(UNSEEN_TASKS) == 40
+    assert {task.D for task in UNSEEN_TASKS.values()} == set(UNSEEN_SIZES)
+    assert not TASKS.keys() & UNSEEN_TASKS.keys()
+
+
+@pytest.mark.parametrize("name", UNSEEN_TASKS)
+def test_unseen_tasks(name: str) -> None:
+    first, other, X = instance(name, 0), instance(name, 1), initial_points(name, 0)
+    values = [first(x.astype(np.float64), i) for i, x in enumerate(X)]
+    assert np.all(np.isfinite(values))
+    assert len(set(values)) > 5
+    assert values == [instance(name, 0)(x.astype(np.float64), i) for i, x in enumerate(X)]
+    same = values == [other(x.astype(np.float64), i) for i, x in enumerate(X)]
+    assert same == name.startswith(ONE_INSTANCE)
+
+
+@pytest.mark.parametrize("D", [1, 7, 30])
+@pytest.mark.parametrize("name", [n for n in UNSEEN if UNSEEN[n](8, 0).optimum is not None])
+def test_unseen_formulas_are_least_at_their_optimum(name: str, D: int) -> None:
+    problem = UNSEEN[name](D, 3)
+    assert problem.optimum is not None
+    best = problem(problem.optimum)
+    assert best == pytest.approx(problem.least, abs=1e-3 * D)
+    rng = np.random.default_rng(0)
+    assert all(problem(u) >= best for u in rng.uniform(-1.0, 1.0, (200, D)))
+
+
+def test_noise_is_drawn_by_the_seed_and_the_number_of_the_evaluation() -> None:
+    made, x = instance("noisy-bowl-30", 0), np.zeros(30)
+    true = made.problem.noiseless(x)
+    off = np.array([made(x, i) - true for i in range(400)])
+    assert made(x, 7) - true == off[7]
+    assert np.std(off) == pytest.approx(made.problem.noise, rel=0.15)
+    assert abs(np.mean(off)) < 0.2 * made.problem.noise
 
 
 def test_tasks_with_data_are_built_from_the_folder(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -565,5 +616,9 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "Best value after 50 evaluations" in first
     compare.main([*words, "--packed", str(packed), "--report"])
     assert capsys.readouterr().out == first
+    unseen = ["--unseen", "--tasks", "distance-30", "--methods", "centre", "--workers", "1"]
+    compare.main([*unseen, *folder, "--seeds", "1", "--evals", "60", "--pack", str(packed)])
+    assert "distance-30" in capsys.readouterr().out
+    assert Summary.load(packed).tasks == ["distance-30"], "none of the others in that folder"
     with pytest.raises(ValueError, match="nothing matches 'x'"):
         compare.main(["--tasks", "x", "--report"])

@@ -19,7 +19,7 @@ from tqdm import tqdm
 from transect._threads import limit_threads
 
 from .runs import Job, carry_on, length
-from .tasks import N_INIT, TASKS
+from .tasks import EVERY_TASK, N_INIT
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 # Freed memory is kept, up to arrays of 2000 by 2000: to get it again from the system for every
@@ -37,7 +37,7 @@ def in_order(
 
     Within a seed the large tasks come first, so that the last ones to end are short.
     """
-    large_first = sorted(tasks, key=lambda name: -TASKS[name].D)
+    large_first = sorted(tasks, key=lambda name: -EVERY_TASK[name].D)
     return [
         Job(task, method, seed, evals)
         for seed in seeds

@@ -21,7 +21,7 @@ from transect.problems.data import Numbers, keep
 
 from .method import Method, Start
 from .registry import factory
-from .tasks import N_INIT, TASKS, Instance, initial_points, instance
+from .tasks import EVERY_TASK, N_INIT, Instance, initial_points, instance
 
 SAVE_EVERY = 20.0  # seconds
 SAME = 1e-4  # a replayed point is the stored one up to this: other machines round differently
@@ -55,7 +55,7 @@ class Run:
             "task": np.array(job.task),
             "method": np.array(job.method),
             "seed": np.array(job.seed),
-            "X": np.array(self.X, dtype=np.float32).reshape(-1, TASKS[job.task].D),
+            "X": np.array(self.X, dtype=np.float32).reshape(-1, EVERY_TASK[job.task].D),
             "y": np.array(self.y, dtype=np.float64),
             "seconds": np.array(self.seconds, dtype=np.float32),
         }
@@ -139,7 +139,7 @@ def rounded(x: Host) -> NDArray[np.float32]:
 
 def _restored(job: Job, run: Run) -> Method | None:
     """The method as it was after the run so far; None if it would have asked for other points."""
-    method = factory(job.method)(Start(TASKS[job.task].D, job.seed, job.evals))
+    method = factory(job.method)(Start(EVERY_TASK[job.task].D, job.seed, job.evals))
     for i, (x, y) in enumerate(zip(run.X, run.y, strict=True)):
         if method.replays and i >= N_INIT and np.max(np.abs(rounded(method.ask()) - x)) > SAME:
             return None

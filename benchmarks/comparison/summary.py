@@ -16,7 +16,7 @@ from transect.plots import best_so_far
 from transect.problems.data import Numbers, keep
 
 from .registry import UNTIMED
-from .tasks import N_INIT, TASKS
+from .tasks import EVERY_TASK, N_INIT
 
 CHECKPOINTS = (20, 25, 30, 40, 50, 60, 80, 100, 125, 150, 175, 200, 250, 300, 350, 400)
 TIMED = slice(180, 220)  # the evaluations whose seconds count; a mean, as work comes in bursts
@@ -44,7 +44,7 @@ class Summary:
     @property
     def tasks(self) -> list[str]:
         there = {key.task for key in self.keys}
-        return [name for name in TASKS if name in there]
+        return [name for name in EVERY_TASK if name in there]
 
     @property
     def methods(self) -> list[str]:
@@ -123,7 +123,7 @@ class Summary:
         for path in sorted(folder.glob("*/*/*.npz")):
             with np.load(path) as run:  # without X, which is nearly all of it
                 key = Key(str(run["task"]), str(run["method"]), int(run["seed"]))
-                if key.task not in TASKS or len(run["y"]) <= N_INIT:
+                if key.task not in EVERY_TASK or len(run["y"]) <= N_INIT:
                     continue
                 keys.append(key)
                 best.append(_at_checkpoints(run["y"]))

@@ -20,7 +20,7 @@ from .standings import (
     wins_at_least,
 )
 from .summary import Summary
-from .tasks import TASKS
+from .tasks import EVERY_TASK, UNSEEN_TASKS
 
 TABLED = (50, 100, 200, 400)
 JUDGED_AT, COMPARED_AT = 200, (200, 400)
@@ -28,8 +28,8 @@ LARGE = 500  # dimensions, from which on CMA-ES is hard to beat
 NOTHING = "–"
 HOW = """Made by `benchmarks/compare.py --report`. In brackets: how many seeds, or pairs of runs on
 the same instance, a number rests on. All values are to be minimised. A task's name is the function,
-its variables, whether its axes are turned, and how far its optimum may be from the middle of the
-box, of which the side is 2.
+its variables and, of the synthetic ones, whether its axes are turned, and how far its optimum may
+be from the middle of the box, of which the side is 2.
 
 `centre` is a (1+1) evolution strategy from the middle of the box, `pycma` CMA-ES with a first step
 of 0.4, `pycma-small` of 0.1, `optuna-gp` and `optuna-tpe` are Optuna's samplers, `turbo` is
@@ -48,9 +48,10 @@ def report(summary: Summary, judged: str) -> Iterator[str]:
         yield _wins(summary, judged, evals)
         yield _not_first(summary, judged, evals)
     yield _seconds(summary)
-    for rival in ("pycma", "pycma-small"):
+    large = [task for task in summary.tasks if EVERY_TASK[task].D >= LARGE]
+    for rival in ("pycma", "pycma-small") if large else ():
         for evals in _reached(summary, COMPARED_AT, rival):
-            yield _beside(summary, rival, evals)
+            yield _beside(summary, rival, evals, large)
     if "random" in summary.methods:
         yield _beside_random(summary)
     for evals in _reached(summary, TABLED, *summary.methods):
@@ -115,17 +116,17 @@ def _not_first(summary: Summary, judged: str, evals: int) -> str:
 
 
 def _groups(summary: Summary) -> Groups:
-    """The synthetic tasks by size, then the others."""
+    """The synthetic and the unseen tasks by size, then the others."""
     groups: dict[str, list[str]] = {}
     for name in summary.tasks:
-        task = TASKS[name]
-        is_synthetic = "shift" in task.options
-        groups.setdefault(f"D = {task.D}" if is_synthetic else "others", []).append(name)
+        task = EVERY_TASK[name]
+        by_size = "shift" in task.options or name in UNSEEN_TASKS
+        groups.setdefault(f"D = {task.D}" if by_size else "others", []).append(name)
     return groups
 
 
 def _seconds(summary: Summary) -> str:
-    sizes = sorted({TASKS[task].D for task in summary.tasks})
+    sizes = sorted({EVERY_TASK[task].D for task in summary.tasks})
     rows = []
     for method in summary.methods:
         cells = []
@@ -133,7 +134,7 @@ def _seconds(summary: Summary) -> str:
             times = [
                 float(seconds)
                 for key, seconds in zip(summary.keys, summary.seconds, strict=True)
-                if key.method == method and TASKS[key.task].D == D and not np.isnan(seconds)
+                if key.method == method and EVERY_TASK[key.task].D == D and not np.isnan(seconds)
             ]
             cells.append(_time(statistics.median(times)) if times else NOTHING)
         rows.append([method, *cells])
@@ -141,12 +142,11 @@ def _seconds(summary: Summary) -> str:
     return _part(title, ["method", *(f"D = {D}" for D in sizes)], rows)
 
 
-def _beside(summary: Summary, rival: str, evals: int) -> str:
+def _beside(summary: Summary, rival: str, evals: int, tasks: Iterable[str]) -> str:
     methods = [method for method in summary.methods if method != rival]
     rows = [
         [task, *(_number(behind(summary, m, rival, task, evals), "{:+.2f}") for m in methods)]
-        for task in summary.tasks
-        if TASKS[task].D >= LARGE
+        for task in tasks
     ]
     title = (
         f"Distance to {rival} at {evals} evaluations, in shares of the largest gain; "

@@ -1,9 +1,10 @@
-"""What the methods are compared on: 31 tasks from 20 to 5001 dimensions.
+"""What the methods are compared on: 31 tasks from 20 to 5001 dimensions, and 40 unseen ones.
 
-Five functions in five sizes, each pair in one of four variants: axis-aligned or rotated, with the
-optimum moved from its usual place by up to 0.5 or 0.8 of half a box width. Two functions of few
-variables among 500, and four problems from practice. Where an instance is drawn at random, the
-seed of the run draws it.
+The 31: five functions in five sizes, each pair in one of four variants: axis-aligned or rotated,
+with the optimum moved from its usual place by up to 0.5 or 0.8 of half a box width. Two functions
+of few variables among 500, and four problems from practice. The unseen ones are twenty functions
+in two sizes, on which nothing was chosen. Where an instance is drawn at random, the seed of the
+run draws it.
 """
 
 from __future__ import annotations
@@ -21,9 +22,13 @@ from transect._array import Host
 from transect.problems import Problem, make
 from transect.problems.problem import Batched
 
+from .unseen import UNSEEN, Maker
+
 N_INIT = 20
 FUNCTIONS = ("ackley", "levy", "hyper-ellipsoid", "rosenbrock", "rastrigin")
 SIZES = (20, 50, 100, 200, 500)
+UNSEEN_SIZES = (30, 150)
+NOISE_STREAM = 6  # keeps noise apart from the draws that make an instance
 HELD = 3  # instances a process keeps: runs of one task often follow each other
 
 Seeding = Callable[[int], Mapping[str, Any]]  # the options of an instance that its seed decides
@@ -31,13 +36,24 @@ Seeding = Callable[[int], Mapping[str, Any]]  # the options of an instance that 
 
 @dataclass(frozen=True)
 class Task:
-    """A problem by name and size. ``seeding`` is None where all instances are one."""
+    """A problem by name, or what makes one of a seed. ``seeding`` is None where all are one."""
 
     name: str
-    problem: str
+    problem: str | Maker
     D: int
     options: Mapping[str, Any] = field(default_factory=dict)
     seeding: Seeding | None = None
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether instances differ."""
+        return self.seeding is not None or not isinstance(self.problem, str)
+
+    def build(self, seed: int) -> Problem:
+        if not isinstance(self.problem, str):
+            return self.problem(self.D, seed)
+        seeded = self.seeding(seed) if self.seeding else {}
+        return make(self.problem, self.D, **self.options, **seeded)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +73,11 @@ class Instance:
         objective: Any = self.problem.objective
         if isinstance(objective, Batched):
             return float(objective.together(x[None, :], [(self.seed, i)])[0])
-        return float(copy.copy(objective)(x))
+        value = float(copy.copy(objective)(x))
+        if not self.problem.noise:
+            return value
+        noise = np.random.default_rng([self.seed, i, NOISE_STREAM]).standard_normal()
+        return value + self.problem.noise * noise
 
 
 def _synthetic() -> list[Task]:
@@ -99,22 +119,27 @@ TASKS: Mapping[str, Task] = {
 }
 
 
+UNSEEN_TASKS: Mapping[str, Task] = {
+    f"{name}-{D}": Task(f"{name}-{D}", maker, D)
+    for D in UNSEEN_SIZES
+    for name, maker in UNSEEN.items()
+}
+EVERY_TASK: Mapping[str, Task] = {**TASKS, **UNSEEN_TASKS}
+
+
 def instance(name: str, seed: int) -> Instance:
     """The task's instance of that seed."""
-    task = TASKS[name]
-    return Instance(_build(name, seed if task.seeding else 0), seed)
+    return Instance(_build(name, seed if EVERY_TASK[name].is_drawn else 0), seed)
 
 
 @lru_cache(HELD)
 def _build(name: str, seed: int) -> Problem:
-    task = TASKS[name]
-    seeded = task.seeding(seed) if task.seeding else {}
-    return make(task.problem, task.D, **task.options, **seeded)
+    return EVERY_TASK[name].build(seed)
 
 
 def initial_points(name: str, seed: int) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
     """What every method is told first: (N_INIT, D), the middle of the box and uniform points."""
     rng = np.random.default_rng([zlib.crc32(name.encode()), seed])
-    X = rng.uniform(-1.0, 1.0, (N_INIT, TASKS[name].D))
+    X = rng.uniform(-1.0, 1.0, (N_INIT, EVERY_TASK[name].D))
     X[0] = 0.0
     return X.astype(np.float32)
