@@ -33,7 +33,7 @@ from transect.anchors import (
 from transect.certificate import of_strategy
 from transect.probes import MOVED, STEP
 from transect.problems import ackley, hartmann6, levy
-from transect.strategies.anchored import GROWN, KAPPA, _acquisition
+from transect.strategies.anchored import FAR, GROWN, KAPPA, _acquisition, _otherwise
 
 KNOWN = Surrogate(known=(2.0, 1.0, 1e-4))
 CUBE = [(-1.0, 1.0)] * 6
@@ -237,9 +237,7 @@ def noisy(noise: float) -> GaussianProcess:
 def test_a_model_is_doubted_where_it_sees_noise_and_its_climbs_fail() -> None:
     assert doubt(noisy(1.0), []) == 1.0
     assert doubt(noisy(1.0), [False] * 3) == 1.0
-    assert doubt(noisy(1e-6), [False] * 9) < 1e-4, "what it explains, it explains"
-    assert doubt(noisy(1e-6), [True] * 30 + [False] * 10) == 1.0, "until it has failed ten times"
-    assert doubt(noisy(1e-6), [False] * 30 + [True]) < 1e-4
+    assert doubt(noisy(1e-6), [False] * 30) < 1e-4, "what it explains, it explains"
     assert doubt(noisy(1.0), [True] * 30) == 0.0
     half = doubt(noisy(0.05), [False])
     assert half == pytest.approx(0.05 / 1.05 / 0.1)
@@ -247,38 +245,80 @@ def test_a_model_is_doubted_where_it_sees_noise_and_its_climbs_fail() -> None:
 
 
 NOTHING = Surrogate(known=(2.0, 1.0, 1.0))  # half of what is seen is noise
+FAILED = [False] * 10
 
 
-@pytest.mark.parametrize(("share", "low", "high"), [(0.0, 0, 0), (0.5, 13, 33), (1.0, 50, 50)])
-def test_a_share_of_the_steps_evolves(share: float, low: int, high: int) -> None:
-    """Of 50 steps in 100 variables, with a model that is of no use."""
-    infos = [t.info for t in run(Anchored(0.0, share, surrogate=NOTHING), 55, D=100).trials[5:]]
-    assert low <= sum(info["family"] == "evolution" for info in infos) <= high
-    assert all(("sigma" in info) == (info["family"] == "evolution") for info in infos)
+def test_climbs_lead_far_where_there_is_noise() -> None:
+    assert _otherwise(noisy(1.0), [False]) == (1.0, 0.0)
+    assert _otherwise(noisy(1.0), FAILED) == (1.0, 0.0)
+    assert _otherwise(noisy(1.0), [True] * 10) == (0.0, 0.0)
+    far, steps = _otherwise(noisy(1e-6), FAILED[1:])
+    assert far < 1e-4
+    assert steps == 0.0, "before it has failed ten times"
 
 
-def test_no_step_evolves_where_the_model_explains_the_values() -> None:
+def test_every_other_suggestion_is_made_otherwise_where_climbs_only_fail() -> None:
+    far, steps = _otherwise(noisy(1e-6), [True, *FAILED])
+    assert (far, steps) == pytest.approx((0.5, 0.0), abs=1e-4), "30 points of 4 variables"
+    far, steps = _otherwise(process(40, n=30), FAILED)
+    assert far == pytest.approx(doubt(process(40, n=30), FAILED))
+    assert steps == pytest.approx(0.5 * (1.0 - far)), "30 points of 40"
+
+
+def test_a_model_that_sees_noise_is_climbed_to_far_away() -> None:
+    trials = run(Anchored(0.0, surrogate=NOTHING), 45, D=20).trials[5:]
+    kappa = [t.info["kappa"] for t in trials]
+    assert all(FAR[0] <= k <= FAR[1] for k in kappa)
+    assert len(set(kappa)) == len(kappa), "drawn anew for every climb"
+    usual = run(Anchored(0.0, surrogate=KNOWN), 45, D=20).trials[5:]
+    away, near = (np.median([np.linalg.norm(t.x - 0.3) for t in ts]) for ts in (trials, usual))
+    assert away > 2.0 * near, "bowl is least at 0.3"
+
+
+def test_nothing_is_made_otherwise_where_the_model_explains_the_values() -> None:
     """In fewer steps than would be doubted if all of them failed."""
-    infos = [t.info for t in run(Anchored(0.0, 1.0, surrogate=KNOWN), 14, D=20).trials[5:]]
-    assert not any(info.get("family") == "evolution" for info in infos)
+    infos = [t.info for t in run(Anchored(0.0, surrogate=KNOWN), 14, D=20).trials[5:]]
+    assert not any(info["family"] == "evolution" for info in infos)
+    assert not any(info.get("kappa", 0.0) > KAPPA[1] for info in infos)
 
 
-def test_climbs_that_succeed_count_against_evolution() -> None:
-    opt = Optimizer([(-1.0, 1.0)] * 20, Anchored(0.0, 0.9, surrogate=NOTHING), seed=0, n_init=5)
+def test_climbs_that_succeed_stay_near() -> None:
+    opt = Optimizer([(-1.0, 1.0)] * 20, Anchored(0.0, surrogate=NOTHING), seed=0, n_init=5)
     for i in range(60):  # every point is better than all before
         opt.tell(opt.ask(), -float(i))
+    far = [t.info.get("kappa", 0.0) >= FAR[0] for t in opt.trials[5:]]
+    assert far[0], "there has been no climb yet"
+    assert not any(far[1:])
+
+
+def worse_and_worse(D: int, steps: int) -> Optimizer:
+    """After the initial points nothing surpasses the best one."""
+    opt = Optimizer([(-1.0, 1.0)] * D, Anchored(0.0, surrogate=KNOWN), seed=0, n_init=5)
+    for i in range(steps):
+        opt.tell(opt.ask(), float(i))
+    return opt
+
+
+def test_random_steps_where_climbs_only_fail_and_points_are_few() -> None:
+    """In 100 variables, from the eleventh suggestion on, about every other one."""
+    opt = worse_and_worse(100, 55)
     evolved = [t.info["family"] == "evolution" for t in opt.trials[5:]]
-    assert evolved[0], "there has been no climb yet"
-    assert not any(evolved[evolved.index(False) + 1 :])
-
-
-def test_the_step_size_follows_the_run() -> None:
-    opt = run(Anchored(0.0, 1.0, surrogate=NOTHING), 30, D=100)
+    assert not any(evolved[:10])
+    assert 12 <= sum(evolved[10:]) <= 28
     told = [(t.info.get("sigma"), -float(t.value or 0.0)) for t in opt.trials]
     for i, trial in enumerate(opt.trials):
+        assert ("sigma" in trial.info) == (trial.info.get("family") == "evolution")
         if "sigma" in trial.info:
             assert trial.info["sigma"] == step_size(told[:i])
     assert len({sigma for sigma, _ in told}) > 5
+
+
+def test_far_climbs_where_climbs_only_fail_and_points_are_many() -> None:
+    infos = [t.info for t in worse_and_worse(3, 55).trials[5:]]
+    assert not any(info.get("family") == "evolution" for info in infos)
+    far = [info.get("kappa", 0.0) >= FAR[0] for info in infos]
+    assert not any(far[:10])
+    assert 12 <= sum(far[10:]) <= 28
 
 
 # --- the strategy --------------------------------------------------------------------------
@@ -347,14 +387,10 @@ def test_the_certificate_is_true() -> None:
     assert min(far) >= 1
 
 
-@pytest.mark.parametrize(("surrogate", "family"), [(KNOWN, "moves"), (NOTHING, "evolution")])
-def test_with_fewer_points_than_coordinates_a_bound_is_climbed(
-    surrogate: Surrogate, family: str
-) -> None:
-    infos = [t.info for t in run(Anchored(0.0, 1.0, surrogate=surrogate), 25, D=12).trials[5:]]
+def test_with_fewer_points_than_coordinates_a_bound_is_climbed() -> None:
+    infos = [t.info for t in run(Anchored(0.0, surrogate=KNOWN), 25, D=12).trials[5:]]
     few = [info for info in infos if info["observations"] < 12]
     assert len(few) == 7
-    assert any(info["family"] == family for info in few)
     kappa = [info["kappa"] for info in few]
     assert kappa[0] == KAPPA[0]
     assert np.all(np.diff(kappa) == pytest.approx((KAPPA[1] - KAPPA[0]) / GROWN))
@@ -373,7 +409,7 @@ def test_what_is_climbed_depends_on_how_many_points_there_are() -> None:
 def test_changed_counts_against_the_best_point() -> None:
     """In many dimensions, before the climbs have time, a candidate changes few coordinates."""
     f = ackley(300, shift_seed=0)
-    opt = Optimizer(f.box, Anchored(0.0, 0.0), seed=0, n_init=6, suggest_time=1e-9)
+    opt = Optimizer(f.box, Anchored(0.0), seed=0, n_init=6, suggest_time=1e-9)
     for _ in range(12):
         trial = opt.ask()
         opt.tell(trial, f(trial.x))
@@ -451,7 +487,7 @@ def test_noise_is_unlikely_until_climbs_only_fail() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_nothing_but_noise_is_taken_for_it(seed: int) -> None:
     """At first it is explained by the points' places, where the model then finds nothing."""
-    opt = Optimizer([(-1.0, 1.0)] * 20, Anchored(0.0, 0.0), seed=seed, n_init=10)
+    opt = Optimizer([(-1.0, 1.0)] * 20, Anchored(0.0), seed=seed, n_init=10)
     rng = np.random.default_rng(seed)
     shares = []
     for _ in range(60):

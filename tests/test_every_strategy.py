@@ -46,7 +46,7 @@ WITH_BETA = [name for name in WITH_MODEL if name != "anchored"]
 # Every strategy with its defaults, and with every option at another value.
 VARIANTS: dict[str, Strategy] = {
     **{name: BY_NAME[name]() for name in BY_NAME},
-    "anchored, insured": Anchored(0.5, 0.2, 0.2, Surrogate()),
+    "anchored, insured": Anchored(0.5, 0.2, Surrogate()),
     "ms-ucb, permuted": MSUCB(d=2, n0=3, alpha=1, beta="corrected", permute=True),
     "gp-ucb, log-ei": GPUCB(acquisition="log-ei", surrogate=Surrogate(ard=True)),
     "dropout, random": DropoutUCB(d=2, fill="random", beta=2.0),
@@ -482,7 +482,6 @@ NO_CHOICE: list[Any] = ["other", "", None, 3, ["ucb"]]
 
 BAD: list[tuple[type[Any], str, list[Any]]] = [
     (Anchored, "insurance", [-0.1, 1.5, math.nan, math.inf, True, "0.1", None]),
-    (Anchored, "evolution", [-0.1, 1.5, math.nan, math.inf, True, "0.1", None]),
     (Anchored, "delta", NO_SHARE),
     (MSUCB, "d", [-1, 2.5, True, "2"]),
     (MSUCB, "n0", [*NO_COUNT, None]),

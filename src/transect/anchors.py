@@ -37,7 +37,7 @@ GROWTH = 1.22  # of that after a success; four failures undo it (the one-fifth r
 SHORTEST = 1e-5  # a smaller one is the first again: with noise every step may fail
 DRAWN = 300.0  # multiplications that drawing a coordinate of a candidate takes as long as
 PASS = 8  # points that take as long as reading the data once, however few there are
-NOISY = 0.1  # of a model's variance; if so much of it is noise, the model is of no use
+NOISY = 0.1  # of a model's variance: with so much of it noise, climbs are not to be trusted
 LATELY = 10  # climbs that tell whether they succeed
 
 
@@ -159,14 +159,12 @@ def all_failed(climbs: Sequence[bool]) -> bool:
 
 
 def doubt(gp: GaussianProcess, climbs: Sequence[bool]) -> float:
-    """How little the model is to be trusted, 0 to 1; ``climbs``: which ones led to a success.
+    """How much of what the model sees is noise to it, 0 to 1, and how little it is of use.
 
     What cannot be explained by the points' places counts as noise. Climbs then stay close to
-    the best points, where noise is all that there is to see, and learn nothing. Nor do they if
-    noise is explained by places; then they fail one after the other.
+    the best points, where noise is all that there is to see, and learn nothing. ``climbs``: which
+    ones led to a success.
     """
-    if all_failed(climbs):
-        return 1.0
     hyper = gp.hyper
     noise = hyper.noise / (hyper.noise + hyper.amplitude)
     lately = climbs[-LATELY:]

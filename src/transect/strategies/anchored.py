@@ -50,6 +50,8 @@ GLANCE = 64  # slices looked at for the gate's margin where a step is not insure
 INSURED, GLANCED = 0.5, 0.1  # of the time left, what the slices get at a step; and otherwise
 KAPPA = (0.5, 1.25)  # standard deviations added to the mean while points are few: at first, later
 GROWN = 150  # suggestions after which it is "later"
+FAR = (2.0, 8.0)  # standard deviations, least and most, of climbs that are to lead far
+OTHERWISE = 0.5  # share of suggestions that are made otherwise where climbs only fail
 CHANGED = 1e-3  # of a box side of 2: a coordinate that differs by less is as before
 
 
@@ -113,8 +115,10 @@ class Anchored:
     Slices through the points with the highest posterior mean, and the box itself, whose best
     candidates climb in all D coordinates (anchors.py). What they climb is expected improvement,
     or, with fewer points than coordinates, the mean and ``kappa`` standard deviations. Where the
-    model takes much of the values for noise and its climbs fail, some suggestions are random
-    steps from the best point instead, of the length that has paid lately; the model picks one.
+    model takes much of the values for noise and its climbs fail, ``kappa`` is large, so that they
+    lead far. Where they fail without noise, every other one does, or, with fewer points than
+    coordinates, is a random step from the best point, of the length that has paid lately, one of
+    many, picked by the model.
 
     By the superset theorem (docs/theory.md) a point keeps MS-UCB's bound if its upper confidence
     bound passes the gate, the best one on MS-UCB's random slices. At insured steps the point is
@@ -126,9 +130,8 @@ class Anchored:
     best one, and with a model of its own. It goes on in turn with the one that has the best point
     (attempts.py).
 
-    insurance: the share of insured steps. evolution: the share of random steps where the model is
-    of no use; it falls as the model proves useful. delta: how often the bound may fail. surrogate:
-    the model; by default one length-scale per coordinate, shrunk towards a common one, of values
+    insurance: the share of insured steps. delta: how often the bound may fail. surrogate: the
+    model; by default one length-scale per coordinate, shrunk towards a common one, of values
     clipped where they are bad. The middle of the box is the first point of the initial design, if
     there is one and the middle is not known already.
 
@@ -143,17 +146,14 @@ class Anchored:
     name: ClassVar[str] = "anchored"
 
     insurance: float = 0.02
-    evolution: float = 0.5
     delta: float = 0.1
     surrogate: Surrogate = field(
         default_factory=lambda: Surrogate(ard=True, prior="shrunk", clip=2.0)
     )
 
     def __post_init__(self) -> None:
-        for name in ("insurance", "evolution"):
-            share = getattr(self, name)
-            if not (is_real(share) and 0.0 <= share <= 1.0):
-                raise ValueError(f"{name} must be a share, 0 to 1, got {share!r}")
+        if not (is_real(self.insurance) and 0.0 <= self.insurance <= 1.0):
+            raise ValueError(f"insurance must be a share, 0 to 1, got {self.insurance!r}")
         check_model(self.surrogate, self.delta)
 
     def start(self, setting: Setting) -> _State:
@@ -283,12 +283,14 @@ class Anchored:
         """The point of the largest acquisition found, and how it was found."""
         gp = belief.gp
         how: dict[str, Any] = {}
-        if rng.random() >= self.evolution * doubt(gp, climbs):
-            found = search_anchored(gp, acquisition, best_points(gp)[0], rng, **limits)
-        else:
-            steps = [info.get("sigma") for info in history.infos]
-            how["sigma"] = step_size(list(zip(steps, history.y.tolist(), strict=True)))
+        coin, (far, steps) = rng.random(), _otherwise(gp, climbs)
+        if far <= coin < far + steps:
+            sigmas = [info.get("sigma") for info in history.infos]
+            how["sigma"] = step_size(list(zip(sigmas, history.y.tolist(), strict=True)))
             found = evolve(gp, acquisition, parent(gp), how["sigma"], rng, **limits)
+        else:
+            acquisition = _far(rng) if coin < far else acquisition
+            found = search_anchored(gp, acquisition, best_points(gp)[0], rng, **limits)
         if isinstance(acquisition, UCB):
             how["kappa"] = math.sqrt(acquisition.beta)
         else:
@@ -312,6 +314,24 @@ def _acquisition(gp: GaussianProcess, best: float, t: int, in_flight: bool) -> A
         return LogEI(best)
     first, later = KAPPA
     return UCB((first + (later - first) * min(1.0, t / GROWN)) ** 2)
+
+
+def _otherwise(gp: GaussianProcess, climbs: Sequence[bool]) -> tuple[float, float]:
+    """The shares of suggestions that are climbs to far away, and random steps.
+
+    Where the model takes what it sees for noise, a step next to the best points gains less than
+    that noise and says nothing of the slope, which shows between points that are far apart. Where
+    climbs fail without noise, with fewer points than coordinates, they go too far.
+    """
+    noisy = doubt(gp, climbs)
+    failing = OTHERWISE * (1.0 - noisy) if all_failed(climbs) else 0.0
+    return (noisy, failing) if gp.n < gp.X.shape[1] else (noisy + failing, 0.0)
+
+
+def _far(rng: np.random.Generator) -> Acquisition:
+    """μ + κσ with a large κ, drawn anew for every climb."""
+    least, most = FAR
+    return UCB((least * (most / least) ** rng.random()) ** 2)
 
 
 def _is_in(share: float, t: int) -> bool:
