@@ -14,13 +14,14 @@ import numpy as np
 
 from transect import Anchored, LogEI, Optimizer, Surrogate
 from transect.anchors import FAMILIES, best_points, search_anchored
-from transect.experiments.pictures import BLUE, DPI, GREEN, VERMILLION
+from transect.experiments.pictures import BLUE, DPI, GREEN, ORANGE, VERMILLION
 from transect.plots import require_matplotlib
 from transect.problems import ackley, levy
+from transect.strategies.anchored import FAR
 
 TARGET = Path(__file__).parents[1] / "docs" / "figures" / "anchored.png"
 FAMILY_COLOURS = {"moves": BLUE, "box": "0.6"}
-KINDS = {"climbs": BLUE, "evolution": GREEN, "slices": VERMILLION}
+KINDS = {"climbs": BLUE, "far climbs": ORANGE, "evolution": GREEN, "slices": VERMILLION}
 D, EVALS = 100, 200
 
 
@@ -59,10 +60,13 @@ def steps(ax: Any) -> None:
         opt.tell(trial, value)
         if best is not None and best.value is not None and "family" in trial.info:
             family = trial.info["family"]
-            kind = family if family in KINDS else "climbs"
+            far = trial.info.get("kappa", 0.0) >= FAR[0]
+            kind = family if family in KINDS else "far climbs" if far else "climbs"
             length = float(np.linalg.norm(trial.x - best.x)) / math.sqrt(D)
             points[kind].append((i, length, value < best.value))
     for kind, colour in KINDS.items():
+        if not points[kind]:
+            continue
         at, length, better = np.array(points[kind]).T
         ax.plot(at, length, "o", color=colour, markersize=3.5, fillstyle="none", label=kind)
         ax.plot(at[better > 0], length[better > 0], "o", color=colour, markersize=5)

@@ -68,9 +68,9 @@ def _reached(summary: Summary, checkpoints: Iterable[int], *methods: str) -> lis
 
 
 def _ranks(summary: Summary) -> str:
-    ranked = {evals: covered(summary, evals) for evals in TABLED}
+    ranked = {evals: methods for evals in TABLED if (methods := covered(summary, evals))}
     rows = [
-        [method, *(_rank(summary, method, ranked[evals], evals) for evals in TABLED)]
+        [method, *(_rank(summary, method, methods, evals) for evals, methods in ranked.items())]
         for method in summary.methods
     ]
     header = [f"after {evals} evaluations, of {len(methods)}" for evals, methods in ranked.items()]
