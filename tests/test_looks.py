@@ -16,7 +16,16 @@ from transect.kernels import KERNELS
 from transect.likelihood import LogPosterior, shrunk
 from transect.problems import levy, rastrigin
 from transect.strategies.anchored import FAR, KAPPA
-from transect.strategies.looks import LOOKS, QUIET, has_begun, is_due, judge, next_look, verdict
+from transect.strategies.looks import (
+    ALLOWED,
+    LOOKS,
+    QUIET,
+    has_begun,
+    is_due,
+    judge,
+    next_look,
+    verdict,
+)
 from transect.strategies.protocol import History
 
 LOOK: Any = {"family": "look"}
@@ -196,5 +205,5 @@ def test_noise_is_not_taken_for_ripples(seed: int) -> None:
     u = (y - y.mean()) / y.std()
     surrogate = Surrogate(ard=True, prior="shrunk")
     smooth = Surrogate(ard=True, prior="shrunk-noisy").fit(X, u)
-    judged = surrogate.fit(X, u, smooth, ripples=7.0)
+    judged = surrogate.fit(X, u, smooth, ripples=ALLOWED)
     assert judged.noise > QUIET

@@ -18,7 +18,7 @@ from .protocol import Belief, History
 LOOKS = (0.1, 0.05, 0.025, 0.0125)  # standard deviations of their coordinates, of a box side of 2
 # Log posterior density that ripples may lack. A kernel with one length-scale everywhere does them
 # wrong: it cannot have the long-range trend as well, which the smooth function with noise has.
-# Where ripples can be climbed they lack 5 at most, else mostly 7 to 27 (docs/anchored.md).
+# Where ripples can be climbed they lacked 5.3 at most, else mostly 7 to 27 (docs/anchored.md).
 ALLOWED = 6.0
 QUIET = 0.01  # of a model's variance: with less of it noise, there is none to speak of
 FAMILY = "look"
