@@ -14,20 +14,14 @@ import numpy as np
 
 from transect import Anchored, LogEI, Optimizer, Surrogate
 from transect.anchors import FAMILIES, best_points, search_anchored
-from transect.experiments.pictures import BLUE, DPI, GREEN, ORANGE, PURPLE, VERMILLION
+from transect.experiments.pictures import BLUE, DPI, GREEN, ORANGE, VERMILLION
 from transect.plots import require_matplotlib
 from transect.problems import ackley, levy
 from transect.strategies.anchored import FAR
 
 TARGET = Path(__file__).parents[1] / "docs" / "figures" / "anchored.png"
 FAMILY_COLOURS = {"moves": BLUE, "box": "0.6"}
-KINDS = {
-    "climbs": BLUE,
-    "looks": PURPLE,
-    "far climbs": ORANGE,
-    "evolution": GREEN,
-    "slices": VERMILLION,
-}
+KINDS = {"climbs": BLUE, "far climbs": ORANGE, "evolution": GREEN, "slices": VERMILLION}
 D, EVALS = 100, 200
 
 
@@ -65,7 +59,7 @@ def steps(ax: Any) -> None:
         value = f(trial.x)
         opt.tell(trial, value)
         if best is not None and best.value is not None and "family" in trial.info:
-            family = trial.info["family"].replace("look", "looks")
+            family = trial.info["family"]
             far = trial.info.get("kappa", 0.0) >= FAR[0]
             kind = family if family in KINDS else "far climbs" if far else "climbs"
             length = float(np.linalg.norm(trial.x - best.x)) / math.sqrt(D)
@@ -79,7 +73,7 @@ def steps(ax: Any) -> None:
     ax.set_yscale("log")
     ax.set(xlabel="evaluations", ylabel="rms distance to the best point before")
     ax.set_title(f"Steps of a run in {D} dimensions; filled: better than all before", fontsize=10)
-    ax.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=5, frameon=False)
+    ax.legend(fontsize=8, loc="lower left")
     ax.grid(color="0.9", linewidth=0.6)
     ax.spines[["top", "right"]].set_visible(False)
 

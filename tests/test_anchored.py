@@ -34,8 +34,6 @@ from transect.certificate import of_strategy
 from transect.probes import MOVED, STEP
 from transect.problems import ackley, hartmann6, levy
 from transect.strategies.anchored import FAR, GROWN, KAPPA, _acquisition, _otherwise
-from transect.strategies.looks import LOOKS
-from transect.strategies.protocol import History
 
 KNOWN = Surrogate(known=(2.0, 1.0, 1e-4))
 CUBE = [(-1.0, 1.0)] * 6
@@ -371,7 +369,7 @@ def test_insured_steps_pass_the_gate() -> None:
     assert all(info["margin"] >= 0.0 for info in insured)
     assert any(info["family"] == "slices" for info in insured)
     assert all(info["subspaces"] == info["slices"] == info["t"] for info in insured)
-    known = {*FAMILIES, "evolution", "look"}
+    known = {*FAMILIES, "evolution"}
     assert all(info["family"] in known for info in infos if not info["insured"])
 
 
@@ -475,31 +473,15 @@ def test_a_function_of_few_of_its_variables_is_found_out() -> None:
     assert np.median(found) < -3.2
 
 
-def known_after(*infos: Any) -> History:
-    none = np.zeros((0, 1))
-    return History(np.zeros((len(infos), 1)), np.zeros(len(infos)), none, infos, ())
-
-
 def test_noise_is_unlikely_until_climbs_only_fail() -> None:
-    strategy, nothing = Anchored(), known_after({})
-    assert strategy._surrogate([], nothing) == strategy.surrogate
-    assert strategy._surrogate([False] * 9, nothing) == strategy.surrogate
-    assert strategy._surrogate([True] + [False] * 9, nothing) == strategy.surrogate
+    strategy = Anchored()
+    assert strategy._surrogate([]) == strategy.surrogate
+    assert strategy._surrogate([False] * 9) == strategy.surrogate
+    assert strategy._surrogate([True] + [False] * 9) == strategy.surrogate
     noisy = replace(strategy.surrogate, prior="shrunk-noisy")
-    assert strategy._surrogate([True] + [False] * 10, nothing) == noisy
+    assert strategy._surrogate([True] + [False] * 10) == noisy
     own = Surrogate(prior="dimension-scaled", ard=True)
-    assert Anchored(surrogate=own)._surrogate([False] * 10, nothing) == own
-
-
-def test_noise_stays_unlikely_where_looks_show_ripples() -> None:
-    strategy, looks = Anchored(), [{"family": "look"}] * len(LOOKS)
-    noisy = replace(strategy.surrogate, prior="shrunk-noisy")
-    assert strategy._surrogate(FAILED, known_after(*looks[1:])) == noisy
-    assert strategy._surrogate(FAILED, known_after(*looks)) == strategy.surrogate
-    shown = {"ripples": strategy.surrogate, "noise": noisy, "nothing": noisy}
-    for looked, expected in shown.items():
-        judged = known_after(*looks, {"looked": looked}, {})
-        assert strategy._surrogate(FAILED, judged) == expected
+    assert Anchored(surrogate=own)._surrogate([False] * 10) == own
 
 
 @pytest.mark.parametrize("seed", range(3))

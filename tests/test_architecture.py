@@ -55,7 +55,7 @@ LAYERS = [
     "__main__",
 ]
 
-SHARED = ("protocol", "inner", "guarantee", "attempts", "looks")  # what strategies have in common
+SHARED = ("protocol", "inner", "guarantee", "attempts")  # what strategies have in common
 
 
 def layer_of(path: Path) -> str:

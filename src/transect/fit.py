@@ -27,7 +27,6 @@ from .model import Model, extend_distances, grown
 # Starting length-scales on [-1,1]^D as multiples of sqrt(D): √D/10, √D/5 and √D on the
 # unit cube (published defaults for many dimensions), doubled for our box.
 START_LENGTHSCALES = (0.2, 0.4, 2.0)
-RIPPLES = 0.1, 1e-4  # the length-scale, likewise, and the noise from which ripples are found
 PRIORS: dict[str, Callable[[int], Priors]] = {
     "none": lambda D: Priors(),
     "dimension-scaled": dimension_scaled,
@@ -53,14 +52,10 @@ def load() -> None:
 
 @dataclass(frozen=True)
 class Refit:
-    """Hyper-parameters from at most so many observations, 0 for those of before, in time.
-
-    ripples: log posterior density that short length-scales without noise may lack and be taken.
-    """
+    """Hyper-parameters from at most so many observations, 0 for those of before, in time."""
 
     most: int
     deadline: float | None = None
-    ripples: float | None = None
 
 
 @dataclass(frozen=True)
@@ -147,7 +142,7 @@ class Surrogate:
             u = _standardised(y, shift, scale)
             on = _spread(np.flatnonzero(ok), min(refit.most, MOST_FITTED))
             among = None if self.ard else base[np.ix_(on, on)]
-            hyper = self.fit(X[on], u[on], warm, among, refit.deadline, refit.ripples)
+            hyper = self.fit(X[on], u[on], warm, among, refit.deadline)
             fitted_on = min(int(np.count_nonzero(ok)), refit.most)
         else:
             shift, scale, fitted_on = previous.shift, previous.scale, previous.fitted_on
@@ -195,14 +190,12 @@ class Surrogate:
         warm: Hyperparameters | None = None,
         base: Host | None = None,
         deadline: float | None = None,
-        ripples: float | None = None,
     ) -> Hyperparameters:
         """Best hyper-parameters for standardised values ``u`` (n,) at ``X`` (n, D).
 
         ``base`` (n, n) are the points' squared distances, where they are known. Several
         starting points are compared, and L-BFGS-B climbs from the best of them; from all,
         where that is cheap and there is no warm start. At ``deadline`` the best ones so far.
-        ``ripples``: see Refit.
         """
         D = X.shape[1]
         kernel = KERNELS[self.kernel]
@@ -229,11 +222,6 @@ class Surrogate:
         cheap = warm is None and len(u) ** 2 * size <= CHEAP
         chosen = scored if cheap else scored[:1]
         climbs = [_climb(posterior, starts[i], value, bounds, deadline) for value, i in chosen]
-        if ripples is not None:
-            short, quiet = RIPPLES
-            start = np.array([math.log(short * math.sqrt(D))] * size + [0.0, math.log(quiet)])
-            value, theta = _climb(posterior, start, posterior.value(start), bounds, deadline)
-            climbs.append((value + ripples, theta))
         _, theta = max(climbs, key=lambda climb: climb[0])
         return replace(_unpack(kernel, theta, 0.0), mean=posterior.mean(theta))
 

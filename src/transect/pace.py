@@ -77,26 +77,23 @@ def advance_within(
     deadline: float,
     *,
     other_inputs: bool = False,
-    refit: Refit | None = None,
 ) -> Model:
     """``Surrogate.advance`` of the observations there is time for: those in its ``rows``.
 
     ``previous`` is a model of some of them. With ``other_inputs`` nothing but its
-    hyper-parameters can be used, and all else is computed anew. ``refit``: instead of the
-    schedule's, if there is time for everything.
+    hyper-parameters can be used, and all else is computed anew.
     """
     until = time.perf_counter() + SHARE * left(deadline)
     n, D = X.shape
     if _is_ample(surrogate, previous, y, D, until, other_inputs):
-        data = (previous, X, y, device)
-        return surrogate.advance(*data, other_inputs=other_inputs, refit=refit)
+        return surrogate.advance(previous, X, y, device, other_inputs=other_inputs)
     model = None if other_inputs else previous
     rows = _rows(model)
     missing = np.setdiff1d(np.arange(n), rows.index)
 
     def model_of(refit: Refit) -> Model:
-        parts = (model or previous, rows.points(X), y[rows.index], device)
-        grown = surrogate.advance(*parts, other_inputs=other_inputs and model is None, refit=refit)
+        data = (model or previous, rows.points(X), y[rows.index], device)
+        grown = surrogate.advance(*data, other_inputs=other_inputs and model is None, refit=refit)
         return replace(grown, rows=rows)
 
     news = len(missing) > 0

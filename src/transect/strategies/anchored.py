@@ -44,7 +44,6 @@ from .attempts import (
     noise_share,
 )
 from .guarantee import Guarantee, theorem_1_where_insured
-from .looks import FAMILY, has_begun, is_due, judged, next_look, verdict
 from .protocol import Belief, History, Proposal, Setting, check_model, free_coordinates
 
 GLANCE = 64  # slices looked at for the gate's margin where a step is not insured
@@ -116,11 +115,10 @@ class Anchored:
     Slices through the points with the highest posterior mean, and the box itself, whose best
     candidates climb in all D coordinates (anchors.py). What they climb is expected improvement,
     or, with fewer points than coordinates, the mean and ``kappa`` standard deviations. Where the
-    model takes much of the values for noise and its climbs fail, a few points close to the best one
-    show whether it is noise (looks.py). If so, ``kappa`` is large, so that climbs lead far. Where
-    they fail without noise, every other one does, or, with fewer points than coordinates, is a
-    random step from the best point, of the length that has paid lately, one of many, picked by the
-    model.
+    model takes much of the values for noise and its climbs fail, ``kappa`` is large, so that they
+    lead far. Where they fail without noise, every other one does, or, with fewer points than
+    coordinates, is a random step from the best point, of the length that has paid lately, one of
+    many, picked by the model.
 
     By the superset theorem (docs/theory.md) a point keeps MS-UCB's bound if its upper confidence
     bound passes the gate, the best one on MS-UCB's random slices. At insured steps the point is
@@ -138,12 +136,11 @@ class Anchored:
     there is one and the middle is not known already.
 
     info has ``family`` (what the point was found on: "moves" through anchors, the "box",
-    "evolution" and "look" with their step size ``sigma``, "slices" of MS-UCB, or a "restart"),
-    ``attempt``, ``insured`` and, unless it is a restart, ``changed`` (coordinates that differ from
-    the best point's), ``log_ei`` or ``kappa`` (not of MS-UCB's slices), and ``margin``, how far its
-    ``ucb`` is above the gate's ``best_slice``; at steps that are not insured, of ``subspaces``
-    slices that were glanced at, and by what the attempt knows. The first one after looks has
-    ``looked``: "noise", "ripples" that are taken instead, or "nothing" where neither is needed.
+    "evolution" with its step size ``sigma``, "slices" of MS-UCB, or a "restart"), ``attempt``,
+    ``insured`` and, unless it is a restart, ``changed`` (coordinates that differ from the best
+    point's), ``log_ei`` or ``kappa`` (not of MS-UCB's slices), and ``margin``, how far its ``ucb``
+    is above the gate's ``best_slice``; at steps that are not insured, of ``subspaces`` slices that
+    were glanced at, and by what the attempt knows.
     """
 
     name: ClassVar[str] = "anchored"
@@ -206,12 +203,8 @@ class Anchored:
             info = {"family": "restart", "attempt": of, "insured": False, "t": t}
             return Proposal(x, info, replace(state, t=t))
         climbs = _climbs(known)
-        data = (self._surrogate(climbs, known), state.models.get(of), known)
-        on = (state.setting.device, deadline)
-        if is_due(known) and not insured:
-            belief, shown = judged(*data, *on)
-        else:
-            belief, shown = Belief.of(*data, *on), {}
+        surrogate, last = self._surrogate(climbs), state.models.get(of)
+        belief = Belief.of(surrogate, last, known, state.setting.device, deadline)
         gp = belief.gp  # pending points count with what is expected of them
 
         best = best_points(gp, 1)
@@ -221,15 +214,13 @@ class Anchored:
             "budget": state.half if insured else state.setting.suggest_evals,
             "deadline": part_of(deadline, share),
         }
-        look = next_look(known) if self._looks and not insured else None
-        found, how = self._improve(belief, acquisition, known, climbs, look, rng, limits)
+        found, how = self._improve(belief, acquisition, known, climbs, rng, limits)
         gate = self._gate(state, gp, insured, rng, deadline)
         x, ucb = found.x, _values(gp, gate.bound, found.x[None, :])[0]
         if insured and gate.value > ucb:
             x, ucb, how = gate.x, gate.value, {"family": "slices"}
         info = {
             **how,
-            **shown,
             "changed": int(np.count_nonzero(np.abs(x - best[0]) > CHANGED)),
             "attempt": state.attempt if of == EVERYTHING else of,
             "insured": insured,
@@ -269,20 +260,14 @@ class Anchored:
         best = int(np.argmax(values))
         return _Gate(bound, m, points[best], values[best], looked, 0)
 
-    @property
-    def _looks(self) -> bool:
-        """Whether looks are of use: with other priors nothing is fitted otherwise after them."""
-        return self.surrogate.prior == "shrunk"
-
-    def _surrogate(self, climbs: Sequence[bool], known: History) -> Surrogate:
+    def _surrogate(self, climbs: Sequence[bool]) -> Surrogate:
         """How to model the values, if hyper-parameters are to be fitted at this step.
 
         Under "shrunk" noise is unlikely, and noisy values are explained by places: a lucky one
         seems to be the best place, around which nothing is found. Where climbs only fail, that
-        prior is left out, unless looks have shown, or are about to show, that there is no noise.
+        prior is left out.
         """
-        barred = verdict(known) == "ripples" or is_due(known)
-        if self._looks and all_failed(climbs) and not barred:
+        if self.surrogate.prior == "shrunk" and all_failed(climbs):
             return replace(self.surrogate, prior="shrunk-noisy")
         return self.surrogate
 
@@ -292,23 +277,16 @@ class Anchored:
         acquisition: Acquisition,
         history: History,
         climbs: Sequence[bool],
-        look: float | None,
         rng: np.random.Generator,
         limits: Mapping[str, Any],
     ) -> tuple[Found, dict[str, Any]]:
-        """The point of the largest acquisition found, and how it was found.
-
-        ``look``: the standard deviation of the next close look, if there is one to come.
-        """
+        """The point of the largest acquisition found, and how it was found."""
         gp = belief.gp
         how: dict[str, Any] = {}
         coin, (far, steps) = rng.random(), _otherwise(gp, climbs)
-        if look is not None and (has_begun(history) or coin < doubt(gp, climbs)):
-            how["sigma"] = look
-            found = evolve(gp, acquisition, parent(gp), look, rng, **limits)
-            found = replace(found, family=FAMILY)
-        elif far <= coin < far + steps:
-            how["sigma"] = step_size(_steps(history))
+        if far <= coin < far + steps:
+            sigmas = [info.get("sigma") for info in history.infos]
+            how["sigma"] = step_size(list(zip(sigmas, history.y.tolist(), strict=True)))
             found = evolve(gp, acquisition, parent(gp), how["sigma"], rng, **limits)
         else:
             acquisition = _far(rng) if coin < far else acquisition
@@ -370,12 +348,6 @@ def _climbs(history: History) -> list[bool]:
         for info, success in zip(history.infos, better, strict=True)
         if info.get("family") in FAMILIES and not info["insured"]
     ]
-
-
-def _steps(history: History) -> list[tuple[float | None, float]]:
-    """The values in their order, each with the σ of the random step that led to it, if one did."""
-    sigmas = [i["sigma"] if i.get("family") == "evolution" else None for i in history.infos]
-    return list(zip(sigmas, history.y.tolist(), strict=True))
 
 
 def _values(gp: GaussianProcess, acquisition: UCB, points: Host) -> list[float]:

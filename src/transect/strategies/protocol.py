@@ -18,7 +18,7 @@ import numpy as np
 
 from .._array import Host, to_device
 from .._checks import is_real, positive_number
-from ..fit import Refit, Surrogate
+from ..fit import Surrogate
 from ..gp import GaussianProcess
 from ..model import Model
 from ..pace import advance_within
@@ -158,16 +158,14 @@ class Belief:
         deadline: float | None = None,
         *,
         other_inputs: bool = False,
-        refit: Refit | None = None,
     ) -> Belief:
         """See ``Surrogate.advance``; before a deadline, of what there is time for."""
         data = (surrogate, previous, history.X, history.y, device)
         limited = previous is not None and previous.rows is not None  # once, at least
         if deadline is None and not limited:
-            model = Surrogate.advance(*data, other_inputs=other_inputs, refit=refit)
+            model = Surrogate.advance(*data, other_inputs=other_inputs)
         else:
-            until = deadline or math.inf
-            model = advance_within(*data, until, other_inputs=other_inputs, refit=refit)
+            model = advance_within(*data, deadline or math.inf, other_inputs=other_inputs)
         gp = model.gp
         if len(history.pending):
             gp = gp.hallucinate(to_device(history.pending, device))
