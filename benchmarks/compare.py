@@ -5,7 +5,8 @@ reports on all that is there. All of it is days of work, nearly all of it BoTorc
 --methods, --seeds and --time choose a part, and more is added by a later call. With --packed FILE
 runs that are in that file are not made, and the folder's are added to them; a method that has
 changed since then is to be run without it. With --report nothing is run. With --unseen the tasks
-are the forty that nothing was chosen on. The tasks rover, mopta08 and ramp need their data (see
+are the forty that nothing was chosen on. With --device cuda and three or four workers a core
+BoTorch's and TuRBO's fits share a GPU. The tasks rover, mopta08 and ramp need their data (see
 ``transect.problems.data``).
 """
 
@@ -68,6 +69,7 @@ def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seeds", type=seeds, default=range(3), help="how many, or FIRST-LAST")
     parser.add_argument("--evals", type=int, default=200, help="the 20 initial ones included")
     parser.add_argument("--workers", type=int, default=cores())
+    parser.add_argument("--device", help="cuda: BoTorch's and TuRBO's fits on it; many --workers")
     parser.add_argument("--time", type=float, help="seconds after which to stop, to go on later")
     parser.add_argument(
         "--out", type=Path, help=f"the folder of the runs, {RESULTS.name} if not said"
@@ -89,7 +91,7 @@ def main(words: Sequence[str] | None = None) -> None:
     if not given.report:
         jobs = in_order(tasks, all_methods(given.methods, ()), given.seeds, given.evals)
         jobs = [j for j in jobs if not earlier.has(Key(j.task, j.method, j.seed), j.evals)]
-        run_all(jobs, given.out or RESULTS, given.workers, given.time)
+        run_all(jobs, given.out or RESULTS, given.workers, given.time, given.device)
     alone = given.report and given.packed and not given.out
     runs = Summary.empty() if alone else Summary.of_runs(given.out or RESULTS)
     everything = earlier.and_more(runs)

@@ -32,7 +32,7 @@ def closed_form(mll: Any) -> Any:
     assert len(list(model.named_priors())) == 2
     noise_prior = _as_ours(likelihood.noise_prior)
     lengthscale_prior = _as_ours(kernel.lengthscale_prior)
-    ours = Likelihood(RBF(), model.train_inputs[0].numpy(), model.train_targets.numpy())
+    ours = likelihood_of(RBF(), model.train_inputs[0].numpy(), model.train_targets.numpy())
     parameters = get_parameters(mll, requires_grad=True)
     at = dict(zip(map(id, parameters.values()), _spans(parameters.values()), strict=True))
     of_noise, of_mean = at[id(likelihood.raw_noise)], at[id(model.mean_module.raw_constant)]
@@ -70,7 +70,7 @@ def closed_form_within_bounds(mll: Any) -> Loss:
 
     model = mll.model
     kernel, scaled = model.covar_module.base_kernel, model.covar_module
-    ours = Likelihood(Matern52(), model.train_inputs[0].numpy(), model.train_targets.numpy())
+    ours = likelihood_of(Matern52(), model.train_inputs[0].numpy(), model.train_targets.numpy())
     parameters = get_parameters(mll, requires_grad=True)
     theirs: Loss = get_loss_closure_with_grads(mll, parameters)
     share = -1.0 / len(ours.y)
@@ -228,3 +228,7 @@ class Likelihood:
         by_lengthscale *= -2.0 * amplitude / lengthscale
         by_noise = 0.5 * float(np.sum(diagonal))
         return Value(value, by_lengthscale, by_amplitude, by_noise, float(np.sum(w)))
+
+
+# What evaluates the likelihood of a data set; a process may have another do it, see ``server``.
+likelihood_of: Callable[[Kernel, Host, Host], Any] = Likelihood

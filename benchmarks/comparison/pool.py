@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,14 @@ from tqdm import tqdm
 from transect._threads import limit_threads
 
 from .runs import Job, carry_on, length
+from .server import Slots, serving, take_part
 from .tasks import EVERY_TASK, N_INIT
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 # Freed memory is kept, up to arrays of 2000 by 2000: to get it again from the system for every
 # temporary array took up to half of the time of a likelihood. Where libc is not GNU's, no effect.
 MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(2**25), "MALLOC_TRIM_THRESHOLD_": str(2**30)}
+IMPORTED = ["botorch.fit", "botorch.optim", "botorch.acquisition", "comparison.registry"]
 LOOK_EVERY = 1.0  # seconds
 
 log = logging.getLogger("comparison")
@@ -46,22 +48,37 @@ def in_order(
     ]
 
 
-def run_all(jobs: Sequence[Job], folder: Path, workers: int, limit: float | None = None) -> None:
+def run_all(
+    jobs: Sequence[Job],
+    folder: Path,
+    workers: int,
+    limit: float | None = None,
+    device: str | None = None,
+) -> None:
     """Carry on with the runs that are not at their end, for ``limit`` seconds at most.
 
-    An interrupt or a SIGTERM stops all of them after the suggestions they are at.
+    An interrupt or a SIGTERM stops all of them after the suggestions they are at. With a
+    ``device`` the likelihoods of BoTorch's and TuRBO's fits are evaluated there, those of all
+    workers together: then there may be several workers a core, as most of them wait.
     """
     os.environ.update(dict.fromkeys(THREADS, "1") | MEMORY)  # for the workers, before they start
     missing = {job: job.evals - max(length(job.path(folder)), N_INIT) for job in jobs}
     todo = [job for job in jobs if missing[job] > 0]
-    context = multiprocessing.get_context("spawn")
+    context: Any = multiprocessing.get_context("forkserver" if device else "spawn")
+    if device:  # many workers: what they import is imported once
+        context.set_forkserver_preload(IMPORTED)
     stop, count = context.Event(), context.Value("q", 0)
     until = None if limit is None else time.time() + limit
     bar = tqdm(total=sum(missing[job] for job in todo), desc="comparison", unit="evaluation")
-    executor = ProcessPoolExecutor(
-        workers, mp_context=context, initializer=_begin, initargs=(stop, count, until)
-    )
-    with bar, _stopped_by_signals(stop), executor:
+    points = max((job.evals for job in todo), default=N_INIT)
+    with (
+        bar,
+        _stopped_by_signals(stop),
+        serving(context, workers, points, device) if device else nullcontext() as slots,
+        ProcessPoolExecutor(
+            workers, mp_context=context, initializer=_begin, initargs=(stop, count, until, slots)
+        ) as executor,
+    ):
         pending = {executor.submit(_work, job, folder): job for job in todo}
         done = 0
         while pending:
@@ -105,12 +122,14 @@ def _stopped_by_signals(stop: Any) -> Iterator[None]:
 _shared: dict[str, Any] = {}  # what a worker has from its start; it cannot travel with a job
 
 
-def _begin(stop: Any, count: Any, until: float | None) -> None:
+def _begin(stop: Any, count: Any, until: float | None, slots: Slots | None) -> None:
     # A terminal's interrupt reaches workers, too: they are told by ``stop`` instead.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     warnings.filterwarnings("ignore")  # the libraries', about data that they did not choose
     limit_threads(1)
     _shared.update(stop=stop, count=count, until=until)
+    if slots:
+        take_part(slots)
 
 
 def _work(job: Job, folder: Path) -> int:
