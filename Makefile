@@ -6,7 +6,7 @@ TORCH := .venv-torch/.ready
 PIP := -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: demo test test-long test-torch lint bench-engine bench-suggestions bench-learning bench-limits \
-	bench-planner bench-journal bench-failures bench-compare format clean
+	bench-planner bench-journal bench-failures bench-long bench-compare format clean
 
 demo: $(CORE)  ## minimise a 100-dimensional problem and draw the run
 	.venv/bin/transect demo --out demo.png
@@ -47,6 +47,9 @@ bench-journal: $(CORE)  ## what keeping a run on disk costs; prints a table
 
 bench-failures: $(CORE)  ## runs where a third of the box fails; prints a table
 	@.venv/bin/python benchmarks/failures.py
+
+bench-long: $(CORE)  ## time and memory of 2000 evaluations of 1000 variables; prints a table
+	@.venv/bin/python benchmarks/long_run.py
 
 bench-compare: $(TORCH)  ## quality beside BoTorch, TuRBO, Optuna and pycma; carries on, prints tables
 	@.venv-torch/bin/python benchmarks/compare.py

@@ -15,6 +15,7 @@ LAYERS = [
     "_clock",
     "_lock",
     "_threads",
+    "_products",
     "box",
     "kernels",
     "gp",

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from helpers import make_data, make_gp, make_hyper
-from transect import _array
+from transect import _array, _products
 from transect._array import Array, Host
 from transect.acquisition import UCB, LogEI
 from transect.gp import GaussianProcess, Hyperparameters
@@ -172,13 +172,28 @@ def test_inverse_lower(xp: Any, n: int) -> None:
 
 
 @pytest.mark.parametrize("n", [1, 511, 512, 672, 700])  # below, at and beyond a cut
-@pytest.mark.parametrize("p", [1, 4])
-def test_products_with_a_triangle(xp: Any, n: int, p: int) -> None:
+@pytest.mark.parametrize("p", [1, 3, 4])  # few and more
+@pytest.mark.parametrize("copies", [False, True])
+def test_products(xp: Any, n: int, p: int, copies: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_products, "copies_matrices", lambda: copies)
     rng = np.random.default_rng(n)
-    L, A = np.tril(rng.standard_normal((n, n))), rng.standard_normal((p, n))
+    B, A = rng.standard_normal((n, n)), rng.standard_normal((p, n))
+    L = np.tril(B)
     a, b = xp.asarray(A), xp.asarray(L)
-    same(_array.times_lower(a, b), A @ L, xp, 1e-12)
-    same(_array.times_lower_transposed(a, b), A @ L.T, xp, 1e-12)
+    same(_products.times(a, xp.asarray(B)), A @ B, xp, 1e-12)
+    same(_products.times_lower(a, b), A @ L, xp, 1e-12)
+    same(_products.times_lower_transposed(a, b), A @ L.T, xp, 1e-12)
+
+
+def test_few_rows_are_multiplied_one_by_one_where_a_matrix_would_be_copied(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(0)
+    A, B = rng.standard_normal((3, 600)), rng.standard_normal((600, 600))
+    monkeypatch.setattr(_products, "copies_matrices", lambda: True)
+    assert np.array_equal(_products.times(A, B), [row @ B for row in A])
+    monkeypatch.setattr(_products, "copies_matrices", lambda: False)
+    assert np.array_equal(_products.times(A, B), A @ B)
 
 
 def test_special_functions(xp: Any) -> None:

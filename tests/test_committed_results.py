@@ -42,17 +42,19 @@ def test_claims_are_those_of_the_results(capsys: pytest.CaptureFixture[str]) -> 
 
 JUDGED = "transect:anchored"
 CHEAP = ("random", "centre", "pycma", "pycma-small")
-DEAR = ("optuna-tpe", "optuna-gp", "turbo", "botorch", "transect:gp-ucb-log-ei", JUDGED)
+OURS = ("transect:gp-ucb-log-ei", JUDGED)
+DEAR = ("optuna-tpe", "optuna-gp", "turbo", "botorch")
 
 
 def test_there_are_ten_seeds_of_every_task() -> None:
     found = Summary.load(COMPARED)
     for task in TASKS:
-        for method in CHEAP:
+        for method in (*CHEAP, *OURS):
             assert len(found.at(task, method, 400)) >= 10, (task, method)
         for method in DEAR:
             assert len(found.at(task, method, 200)) >= 10, (task, method)
-        assert len(found.at(task, JUDGED, 400)) >= 4, task
+        for method in ("turbo", "botorch"):
+            assert len(found.at(task, method, 400)) >= 1, (task, method)
 
 
 def test_tables_are_those_of_the_results(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,10 +17,6 @@ from numpy.typing import NDArray
 Array: TypeAlias = Any  # NumPy array or any array-API object; shapes stand in comments
 Host: TypeAlias = NDArray[np.float64]
 
-# A large triangle is multiplied in strips. Half of it is zeros, and OpenBLAS makes a copy of what
-# takes more than a million multiplications: with four points in strips a third of the time.
-STRIPED, STRIP = 512, 96
-
 
 def namespace(array: Array) -> Any:
     """The array-API namespace of ``array``; NumPy itself for NumPy arrays."""
@@ -133,26 +129,6 @@ def inverse_lower(L: Array) -> Array:
 
         return torch.linalg.solve_triangular(L, eye, upper=False)
     return xp.linalg.solve(L, eye)
-
-
-def times_lower(A: Array, L: Array) -> Array:
-    """A·L (p, n) of a lower triangular L (n, n)."""
-    n = L.shape[0]
-    if n < STRIPED or namespace(L) is not np:
-        return A @ L
-    return np.concatenate([A[:, i:] @ L[i:, i:j] for i, j in _strips(n)], axis=1)
-
-
-def times_lower_transposed(A: Array, L: Array) -> Array:
-    """A·Lᵀ (p, n) of a lower triangular L (n, n)."""
-    n = L.shape[0]
-    if n < STRIPED or namespace(L) is not np:
-        return A @ L.T
-    return np.concatenate([A[:, :j] @ L[i:j, :j].T for i, j in _strips(n)], axis=1)
-
-
-def _strips(n: int) -> list[tuple[int, int]]:
-    return [(i, min(i + STRIP, n)) for i in range(0, n, STRIP)]
 
 
 def _special(name: str, x: Array) -> Array:

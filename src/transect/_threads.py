@@ -20,6 +20,8 @@ from typing import Any, TypeVar
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+AVX512 = ("SkylakeX", "Cooperlake", "SapphireRapids")  # kernels of OpenBLAS for small products
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -29,6 +31,16 @@ def _controller() -> ThreadpoolController:
     import scipy.linalg  # noqa: F401  loads SciPy's BLAS, so that the controller sees it
 
     return ThreadpoolController()
+
+
+@cache
+def copies_matrices() -> bool:
+    """Whether a product of few rows with a matrix begins with a copy of the matrix.
+
+    By what BLAS says of itself, not by a measurement, which would come out now so, now so.
+    """
+    libraries = _controller().info()
+    return any(lib.get("architecture", AVX512[0]) not in AVX512 for lib in libraries)
 
 
 class _OneThread:

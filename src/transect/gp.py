@@ -19,10 +19,9 @@ from ._array import (
     inverse_lower,
     like,
     namespace,
-    times_lower,
-    times_lower_transposed,
     zeros,
 )
+from ._products import times_lower, times_lower_transposed
 from ._threads import each_block, spans
 from .kernels import Kernel, squared_distance
 

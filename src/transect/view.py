@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._array import Array, Host, like, namespace
+from ._products import times
 from .acquisition import Acquisition
 from .ascent import Objective
 from .gp import GaussianProcess
@@ -95,7 +96,7 @@ class View:
         """Squared distances (p, n) of V (p, d) on subspaces ``rows`` (p,); and R·v (p, d)."""
         xp = namespace(V)
         w = V * self.R[None, :] if self.R.ndim == 1 else V @ self.R.T
-        sq = (-2.0 * self.unit * w) @ self.u.T
+        sq = times(-2.0 * self.unit * w, self.u.T)
         sq += xp.vecdot(self.unit * w, w)[:, None]
         sq += self.at_0 if self.m == 1 else xp.take(self.at_0, rows, axis=0)
         return xp.clip(sq, 0.0, None), w
@@ -112,7 +113,7 @@ class View:
             sq, w = self.sq(V, rows)
             value, d_sq = _by_distance(self.gp, self._weights, acquisition, sq)
             # ∂sq/∂w = 2 unit (w - u)
-            d_w = 2.0 * self.unit * (xp.sum(d_sq, axis=1)[:, None] * w - d_sq @ self.u)
+            d_w = 2.0 * self.unit * (xp.sum(d_sq, axis=1)[:, None] * w - times(d_sq, self.u))
             return value, (d_w * self.R[None, :] if self.R.ndim == 1 else d_w @ self.R)
 
         return evaluate
