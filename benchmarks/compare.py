@@ -5,7 +5,7 @@ reports on all that is there. All of it is days of work, nearly all of it BoTorc
 --methods, --seeds and --time choose a part, and more is added by a later call. With --packed FILE
 runs that are in that file are not made, and the folder's are added to them; a method that has
 changed since then is to be run without it. With --report nothing is run. With --unseen the tasks
-are the forty that nothing was chosen on. With --device cuda and three or four workers a core
+are the sixty that nothing was chosen on. With --device cuda and three or four workers a core
 BoTorch's and TuRBO's fits share a GPU. The tasks rover, mopta08 and ramp need their data (see
 ``transect.problems.data``).
 """

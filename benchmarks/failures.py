@@ -14,6 +14,7 @@ import transect
 from transect._array import Host
 from transect.experiments.table import markdown_table
 from transect.problems import Problem, make
+from transect.strategies import N_INIT
 
 D, EVALS, SEEDS, SHARE = 20, 150, 10, 0.3
 LOOKED_AT = (50, 100, 150)
@@ -46,7 +47,7 @@ def run(name: str, plane: str | None, seed: int) -> tuple[Host, float]:
     f = problem if plane is None else Partly(problem, plane, seed)
     r = transect.minimize(f, problem.box, EVALS, seed=seed, progress=False)
     best = np.fmin.accumulate(np.nan_to_num(r.func_vals, nan=np.inf))
-    return best[np.array(LOOKED_AT) - 1], float(np.mean(np.isnan(r.func_vals[20:])))
+    return best[np.array(LOOKED_AT) - 1], float(np.mean(np.isnan(r.func_vals[N_INIT:])))
 
 
 def main() -> None:

@@ -40,4 +40,4 @@ adam = np.mean([problem.references["all-adam"](seed) for seed in again])
 print(f"all weights by Adam: {adam:.4f}")
 
 title = f"Validation loss, 500 output weights on {arguments.data}"
-print("picture:", plots.convergence(runs, arguments.out, title=title, initial=20))
+print("picture:", plots.convergence(runs, arguments.out, title=title, initial=5))

@@ -78,12 +78,16 @@ def test_instances_by_seed(name: str) -> None:
         assert first(optimum, 0) == pytest.approx(first.problem.least, abs=1e-6)
 
 
-ONE_INSTANCE = ("schwefel-30", "schwefel-150", "michalewicz", "cart-pole")  # of all seeds
+ONE_INSTANCE = (
+    *(f"schwefel-{D}" for D in UNSEEN_SIZES),
+    "michalewicz",
+    "cart-pole",
+)  # of all seeds
 
 
-def test_unseen_tasks_are_twenty_functions_in_two_sizes() -> None:
+def test_unseen_tasks_are_twenty_functions_in_three_sizes() -> None:
     assert len(UNSEEN) == 20
-    assert len(UNSEEN_TASKS) == 40
+    assert len(UNSEEN_TASKS) == 60
     assert {task.D for task in UNSEEN_TASKS.values()} == set(UNSEEN_SIZES)
     assert not TASKS.keys() & UNSEEN_TASKS.keys()
 

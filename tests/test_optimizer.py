@@ -340,9 +340,9 @@ def test_told_points_count_towards_the_initial_design(told: int, random_points: 
     assert sources == ["initial"] * random_points + ["strategy"] * 2
 
 
-def test_twenty_points_are_random_by_default() -> None:
-    asked = advance(Optimizer(CUBE, "gp-ucb", seed=13), bowl, 22)
-    assert [t.info["source"] for t in asked] == ["initial"] * 20 + ["strategy"] * 2
+def test_five_points_are_random_by_default() -> None:
+    asked = advance(Optimizer(CUBE, "gp-ucb", seed=13), bowl, 7)
+    assert [t.info["source"] for t in asked] == ["initial"] * 5 + ["strategy"] * 2
 
 
 def test_the_strategy_waits_for_a_first_value() -> None:

@@ -55,7 +55,7 @@ def test_what_is_affordable_keeps_to_every_limit(limits: dict[str, Any]) -> None
         needs = (option.seconds, option.total, option.memory)
         names = ("suggest_time", "total_time", "memory")
         within = all(n <= limits.get(k, math.inf) for n, k in zip(needs, names, strict=True))
-        shape = shape_at(MSUCB(option.d, option.n0, option.alpha), option.d, 60, 20, 180)
+        shape = shape_at(MSUCB(option.d, option.n0, option.alpha), option.d, 60, plan.n_init, 195)
         assert option.affordable == (within and shape.held == option.slices)
     assert plan.chosen is min(plan.affordable, key=lambda o: (o.bound, o.total))
     assert 0 < len(plan.affordable) < len(plan.options)
@@ -92,7 +92,7 @@ def test_the_table_marks_the_best_and_says_what_it_is_worth() -> None:
     text = str(transect.plan(100, 500, suggest_time=0.5, memory=5e8))
     lines = text.splitlines()
     assert lines[0] == (
-        "MS-UCB for 100 variables, 500 evaluations (20 of them random); "
+        "MS-UCB for 100 variables, 500 evaluations (5 of them random); "
         "budget: 0.5 s a suggestion, 500 MB"
     )
     assert [line.split()[0] == "best" for line in lines[3:6]] == [True, False, False]

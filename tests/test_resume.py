@@ -225,10 +225,10 @@ def test_a_finished_run_is_finished_and_can_be_made_longer(tmp_path: Path) -> No
 
 def test_a_short_run_can_be_made_longer_than_its_initial_design(tmp_path: Path) -> None:
     """By default that is half of a short run's evaluations."""
-    first = run(tmp_path / "run.db", GPUCB(), Objective(), 12, n_init=None)
+    first = run(tmp_path / "run.db", GPUCB(), Objective(), 8, n_init=None)
     longer = run(tmp_path / "run.db", GPUCB(), Objective(), 20, n_init=None)
     initial = [t.info["source"] == "initial" for t in longer.trials]
-    assert sum(initial) == sum(t.info["source"] == "initial" for t in first.trials) == 6
+    assert sum(initial) == sum(t.info["source"] == "initial" for t in first.trials) == 4
     assert read(tmp_path / "run.db").settings["max_evals"] == 20
 
 

@@ -66,7 +66,7 @@ def minimize(
         Points (D,) or (k, D) to evaluate first; with values y0 () or (k,) they are taken
         as evaluated already.
     n_init
-        Random points before the strategy takes over, x0 included (default 20, or half of
+        Random points before the strategy takes over, x0 included (default 5, or half of
         max_evals where that is less).
     max_time
         Seconds after which no further point is asked for; a suggestion still under way is

@@ -24,7 +24,16 @@ from .box import Box
 from .certificate import of_run, of_strategy
 from .journal import Entry, Journal, Run
 from .pace import prepare
-from .strategies import Anchored, Guarantee, History, Proposal, Setting, Strategy, resolve
+from .strategies import (
+    N_INIT,
+    Anchored,
+    Guarantee,
+    History,
+    Proposal,
+    Setting,
+    Strategy,
+    resolve,
+)
 from .trial import Ledger, Trial
 
 DEFAULT_STRATEGY = Anchored()
@@ -42,7 +51,7 @@ class Optimizer:
 
     bounds: (D, 2) array, sequence of (lower, upper) pairs or ``scipy.optimize.Bounds``.
     strategy: a name or an object such as ``MSUCB(d=5, n0=1, alpha=1)``. seed: the same
-    seed gives the same run. n_init: random points before the strategy takes over, by default 20,
+    seed gives the same run. n_init: random points before the strategy takes over, by default 5,
     or half of max_evals where that is less; points told from elsewhere count. maximize: look for
     the largest value instead of the least.
     suggest_time: seconds a suggestion may take: the model is fitted as well and searched as
@@ -81,7 +90,7 @@ class Optimizer:
             suggest_evals = whole_number("suggest_evals", suggest_evals, 100)
         if max_evals is not None:
             max_evals = whole_number("max_evals", max_evals, 1)
-        self.n_init = min(20, max(1, (max_evals or 40) // 2))
+        self.n_init = N_INIT if max_evals is None else min(N_INIT, max(1, max_evals // 2))
         if n_init is not None:
             self.n_init = whole_number("n_init", n_init, 1)
         self.suggest_time, self.suggest_evals = suggest_time, suggest_evals

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ._checks import positive_number, whole_number
 from .costs import Speed, memory_at, run_seconds, shape_at, speed, suggestion_seconds
-from .strategies import MSUCB
+from .strategies import MSUCB, N_INIT
 from .theory import corrected_step_bound, lipschitz, rate_exponent, slice_count
 
 FREE = (1, 2, 5, 10)  # dimensions of the slices that are listed: those that can be searched well
@@ -86,7 +86,7 @@ def plan(
     suggest_time: float | None = None,
     total_time: float | None = None,
     memory: float | None = None,
-    n_init: int = 20,
+    n_init: int = N_INIT,
 ) -> Plan:
     """What MS-UCB can do for D variables in max_evals evaluations.
 

@@ -48,8 +48,8 @@ def convergence(
     if initial:
         axes.axvspan(0, initial, color="0.92", zorder=0)
         axes.text(
-            initial / 2, 0.02, "initial\ndesign", transform=axes.get_xaxis_transform(),
-            ha="center", va="bottom", fontsize=8, color="0.35",
+            initial, 0.02, " initial\n design", transform=axes.get_xaxis_transform(),
+            ha="left", va="bottom", fontsize=8, color="0.35",  # beside it, as it may be narrow
         )  # fmt: skip
     axes.set_xlabel("evaluations")
     axes.set_ylabel("best value so far")

@@ -11,7 +11,7 @@ from .guarantee import Guarantee, no_guarantee
 from .hesbo import HeSBO
 from .line_bo import LineBO
 from .ms_ucb import MSUCB
-from .protocol import History, Proposal, Setting, Strategy, as_drawn
+from .protocol import N_INIT, History, Proposal, Setting, Strategy, as_drawn
 from .random_search import RandomSearch
 from .rembo import REMBO
 from .sre import SRE
@@ -24,6 +24,7 @@ __all__ = [
     "BY_NAME",
     "GPUCB",
     "MSUCB",
+    "N_INIT",
     "REMBO",
     "SRE",
     "Anchored",

@@ -24,6 +24,8 @@ from ..model import Model
 from ..pace import advance_within
 from ..theory import practical_scale
 
+N_INIT = 5  # evaluations before a strategy takes over, unless said otherwise
+
 Info: TypeAlias = Mapping[str, Any]  # numbers and short texts
 Beta: TypeAlias = str | float | Callable[[int], float]
 
