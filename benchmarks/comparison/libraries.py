@@ -26,14 +26,13 @@ class Pycma:
     replays = True
 
     def __init__(self, start: Start, step: float) -> None:
-        self.start, self.step, self.told = start, step, 0
+        self.start, self.step = start, step
         self.best, self.least = np.zeros(start.D), math.inf
         self.strategy: Any = None
         self.asked: list[Host] = []  # of this generation, those without a value first
         self.values: list[float] = []
 
     def tell(self, x: Host, y: float) -> None:
-        self.told += 1
         if self.strategy is None:
             if y < self.least:
                 self.best, self.least = x, y

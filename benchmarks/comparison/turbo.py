@@ -27,7 +27,11 @@ PERTURBED = 20  # coordinates of a candidate, on average
 CANDIDATES = 2000
 # The paper's ranges, for standardised values.
 LENGTH_SCALES, AMPLITUDES, NOISES = (0.005, 2.0), (0.05, 20.0), (0.0005, 0.1)
-FIT_ITERATIONS = 50  # of L-BFGS; the paper is silent
+# How the likelihood is climbed, of which the paper is silent, is as in its authors' program: by
+# steps of Adam, from these length-scales, amplitude and noise. L-BFGS goes to the maximum, and with
+# few points that is one of length-scales too short to say anything.
+FIT_STEPS, FIT_RATE = 50, 0.1
+START_LENGTH_SCALE, START_AMPLITUDE, START_NOISE = 0.5, 1.0, 0.005
 JITTERS = (0.0, 1e-8, 1e-7, 1e-6)  # in this order, GPyTorch's
 
 
@@ -83,19 +87,19 @@ class Turbo:
         return found
 
     def _model(self) -> Any:
-        """The likelihood's maximum."""
-        from botorch.exceptions import ModelFittingError
-        from botorch.fit import fit_gpytorch_mll
+        """Some way up the likelihood."""
+        import torch
         from gpytorch.mlls import ExactMarginalLogLikelihood
 
         model = model_of(np.array(self.X), np.array(self.y)[:, None])
         likelihood = ExactMarginalLogLikelihood(model.likelihood, model)
-        loss, options = closed_form_within_bounds(likelihood), {"maxiter": FIT_ITERATIONS}
-        try:
-            fit_gpytorch_mll(likelihood, closure=loss, optimizer_kwargs={"options": options})
-        except ModelFittingError:  # then with the parameters it has
-            model.eval()
-        return model
+        loss, parameters = closed_form_within_bounds(likelihood), list(likelihood.parameters())
+        adam = torch.optim.Adam(parameters, lr=FIT_RATE)
+        for _ in range(FIT_STEPS):
+            for parameter, slope in zip(parameters, loss()[1], strict=True):
+                parameter.grad = slope
+            adam.step()
+        return model.eval()
 
     def _candidates(self, lengthscale: Any) -> Any:
         """(m, D): Sobol points of the region in some coordinates, the best point in the others."""
@@ -127,12 +131,15 @@ def model_of(X: Host, y: Host) -> Any:
     kernel = MaternKernel(
         2.5, ard_num_dims=X.shape[1], lengthscale_constraint=Interval(*LENGTH_SCALES)
     )
-    return SingleTaskGP(
+    model = SingleTaskGP(
         torch.tensor(X),
         torch.tensor(y),
         likelihood=GaussianLikelihood(noise_constraint=Interval(*NOISES)),
         covar_module=ScaleKernel(kernel, outputscale_constraint=Interval(*AMPLITUDES)),
     )
+    kernel.lengthscale, model.covar_module.outputscale = START_LENGTH_SCALE, START_AMPLITUDE
+    model.likelihood.noise = START_NOISE
+    return model
 
 
 def joint_sample(model: Any, candidates: Any, z: Host) -> Host:
