@@ -139,6 +139,27 @@ def test_a_budget_is_kept_and_used(budget: int) -> None:
     assert 0.3 * budget < found.evaluations <= budget
 
 
+def test_a_known_point_is_not_found_again() -> None:
+    """With noise, the largest acquisition may be at a corner that is known already."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([np.ones((1, 4)), rng.uniform(-1.0, 1.0, (40, 4))])
+    plane = replace(make_hyper(D=4), lengthscale=np.full(4, 20.0), amplitude=100.0, noise=0.1)
+    gp = GaussianProcess.from_data(plane, X, np.sum(X, axis=1))
+    anchors, _ = best_points(gp, 1)
+    ends = search_anchored(gp, UCB(0.01), anchors, np.random.default_rng(0))
+    assert not np.any(np.all(ends.x == X, axis=1))
+    assert values(gp, UCB(0.01), X[:1])[0] > ends.value, "where the climbs had ended"
+
+
+def test_a_best_point_in_a_corner_leaves_the_run_to_the_strategy() -> None:
+    run = minimize(lambda x: float(np.sum(x)), CUBE[:5], 60, seed=0, progress=False)
+    sources = [t.info["source"] for t in run.trials]
+    assert run.fun == -5.0
+    assert sources.count("instead of a duplicate") <= 6
+    far = [np.max(t.x) for t in run.trials[-20:]]
+    assert np.median(far) < 0.0, "points next to the corner, not anywhere"
+
+
 def test_a_larger_budget_finds_no_less() -> None:
     small, large = (
         np.median([search(process(30, seed=s), seed=s, budget=b).value for s in range(8)])

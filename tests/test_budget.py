@@ -109,6 +109,40 @@ def test_budgets_hold_with_failures_and_points_in_flight(name: str) -> None:
         assert used(opt.strategy) * 700 <= info["evaluations"] <= 700
 
 
+@pytest.mark.parametrize("insurance", [0.0, 0.5])
+def test_what_anchored_says_it_evaluated_is_what_it_evaluated(
+    insurance: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also its glances at MS-UCB's slices; one more look has the bound of the point it found."""
+    opt = Optimizer(
+        [(-1.0, 1.0)] * 4, Anchored(insurance=insurance), seed=0, n_init=12, suggest_evals=100
+    )
+    for _ in range(60):  # as many slices
+        trial = opt.ask()
+        opt.tell(trial, bowl(trial.x))
+    points = 0
+
+    def counted(method: str) -> None:
+        original = getattr(GaussianProcess, method)
+
+        def call(self: GaussianProcess, sq: Any) -> Any:
+            nonlocal points
+            points += len(sq)
+            return original(self, sq)
+
+        monkeypatch.setattr(GaussianProcess, method, call)
+
+    counted("posterior_at")
+    counted("posterior_parts")
+    for _ in range(6):
+        points = 0
+        trial = opt.ask()
+        if not trial.info["insured"]:  # a screen has tables of its own
+            assert points == trial.info["evaluations"] + 1
+            assert points <= 101
+        opt.tell(trial, bowl(trial.x))
+
+
 def test_without_free_coordinates_the_drawn_points_are_all_there_is_to_evaluate() -> None:
     for info in searched(run(MSUCB(d=0, n0=50), 2000)):
         assert info["evaluations"] <= 2000

@@ -379,6 +379,26 @@ def test_failures_follow_what_is_expected_of_them_between_refits() -> None:
     np.testing.assert_allclose(after.gp.y[~done], mean - np.sqrt(var), rtol=1e-6)
 
 
+@both_scales
+def test_after_a_failure_a_model_grows_without_another_one(
+    ard: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To build one of the values alone took O(n³) at every step of the rest of a run."""
+    X, y = make_data(42, 2)
+    y[17] = math.nan
+    surrogate = Surrogate(ard=ard, refit_always=10)
+    model = surrogate.advance(None, X[:40], y[:40])
+    monkeypatch.setattr(GaussianProcess, "from_data", None)
+    after = surrogate.advance(model, X, y)
+    monkeypatch.undo()
+    assert after.gp.hyper is model.gp.hyper
+    done = np.isfinite(y)
+    mean, var = GaussianProcess.from_data(model.gp.hyper, X[done], after.gp.y[done]).posterior(
+        X[~done]
+    )
+    np.testing.assert_allclose(after.gp.y[~done], mean - np.sqrt(var), rtol=1e-6)
+
+
 def test_a_failure_among_failures_counts_as_the_worst() -> None:
     """One alone counts a standard deviation below what is expected, five together as the worst."""
     X, y = make_data(30, 2)

@@ -118,19 +118,29 @@ def test_a_run_of_several_attempts_killed_now_and_then(
     assert "bit for bit" not in caplog.text
 
 
-def test_what_was_remembered_before_there_were_attempts() -> None:
-    opt = Optimizer(BOX, Anchored(), seed=0, n_init=N_INIT)
-    for _ in range(20):
-        trial = opt.ask()
-        opt.tell(trial, float(np.sum(trial.x**2)))
-    strategy: Any = opt.strategy
-    history = opt._ledger.history()
-    memory = strategy.remember(opt._state)
-    old = {"t": memory["t"], "model": memory["models"]["1"]}
-    one, other = (strategy.recall(opt._setting, m, history) for m in (memory, old))
-    assert one.t == other.t == 12
-    assert one.attempt == other.attempt == 1
-    np.testing.assert_array_equal(one.models[1].gp.X, other.models[1].gp.X)
+@pytest.mark.parametrize("strategy", [Anchored(), GPUCB()], ids=["anchored", "gp-ucb"])
+def test_a_run_of_one_variable_killed_now_and_then(strategy: Strategy, tmp_path: Path) -> None:
+    """Where a length-scale for each coordinate is one for all of them."""
+
+    def wave(x: Any) -> float:
+        calls.append(float(x[0]))
+        if len(calls) in killed_at:
+            raise Killed
+        return float(np.sin(9.0 * x[0]) + (x[0] - 0.3) ** 2)
+
+    def whole_run(path: Path) -> Any:
+        options = {"seed": 0, "n_init": N_INIT, "progress": False}
+        return minimize(wave, [(-1.0, 1.0)], 70, strategy, journal=path, **options)
+
+    calls: list[float] = []
+    killed_at: tuple[int, ...] = ()
+    whole = whole_run(tmp_path / "whole.db")
+    calls.clear()
+    killed_at = (12, 31, 44, 58, 66)
+    for _ in killed_at:
+        with pytest.raises(Killed):
+            whole_run(tmp_path / "run.db")
+    same(whole_run(tmp_path / "run.db"), whole)
 
 
 @every_strategy

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from ._array import Host, to_host
 from ._clock import left
 from .acquisition import Acquisition
-from .climb import Climber, Meter
+from .box import is_among
+from .climb import Climber, Meter, Pool
 from .gp import GaussianProcess
 from .pace import machine
 from .probes import near
@@ -75,7 +76,7 @@ def search_anchored(
     budget: int | None = None,
     deadline: float | None = None,
 ) -> Found:
-    """The best point on subspaces through ``anchors`` (a, D), the best of them first.
+    """The best new point on subspaces through ``anchors`` (a, D), the best of them first.
 
     ``budget``: acquisition evaluations. At ``deadline`` (time.perf_counter) the best so far.
     """
@@ -89,13 +90,14 @@ def search_anchored(
         seconds = machine().seconds((CANDIDATES + 3.0 * climbs) * units)
         effort = min(effort, left(deadline) / seconds)
     meter.budget = math.inf if budget is None else max(1, budget - int(effort * climbs))
-    pool = climber.look(*_candidates(anchors, rng, effort))
+    seen = climber.look(*_candidates(anchors, rng, effort))
     meter.budget = math.inf if budget is None else budget
     starts, finalists = (max(1, round(effort * count)) for count in (STARTS, FINALISTS))
     # Of every family: far from the best points, an acquisition is small until it is climbed.
-    pool = pool.best(starts * len(FAMILIES), starts)
+    pool = seen.best(starts * len(FAMILIES), starts)
     pool = climber.climb(pool, SHORT, WORTHWHILE).distinct(across=True)
-    best = climber.climb(pool.best(finalists), LONG, WORTHWHILE).best(1)
+    ends = climber.climb(pool.best(finalists), LONG, WORTHWHILE)
+    best = _best_new((ends, seen), to_host(gp.X))
     return Found(best.v[0], float(best.value[0]), list(FAMILIES)[best.row[0]], meter.used)
 
 
@@ -189,6 +191,18 @@ def best_points(gp: GaussianProcess, count: int = ANCHORS) -> tuple[Host, float]
     mean = to_host(gp.smoothed)
     order = np.argsort(-mean, kind="stable")[:count]
     return to_host(gp.X)[order], float(mean[order[0]])
+
+
+def _best_new(pools: Sequence[Pool], X: Host) -> Pool:
+    """The best candidate that is none of the points X (n, D), of the first pool that has one.
+
+    Where the best point is in a corner of the box, all climbs may end there.
+    """
+    for pool in pools:
+        for i in np.argsort(-pool.value, kind="stable"):
+            if not is_among(pool.v[i], X):
+                return pool[[i]]
+    return pools[0].best(1)
 
 
 def _candidates(

@@ -10,6 +10,9 @@ import numpy as np
 from ._array import Host
 from ._checks import numbers_array
 
+COMPARED = 256  # coordinates at a time in which points are compared
+DUPLICATE = 1e-9  # points closer than this in every coordinate (box side 2) are the same
+
 
 @dataclass(frozen=True, eq=False)
 class Box:
@@ -105,6 +108,19 @@ class Box:
     def sample(self, rng: np.random.Generator, count: int) -> Host:
         """``count`` uniform points (count, D) in [-1, 1]^D."""
         return rng.uniform(-1.0, 1.0, (count, self.D))
+
+
+def is_among(u: Host, X: Host) -> bool:
+    """Whether u (D,) is one of the points X (n, D) of [-1, 1]^D, up to rounding."""
+    # A few coordinates rule out nearly all points, and the next few most of those that share
+    # many with u, without a look at the others.
+    rows = np.arange(len(X))
+    parts = [np.arange(0, len(u), max(1, len(u) // 8))]
+    parts += np.array_split(np.arange(len(u)), -(-len(u) // COMPARED))
+    for part in parts:
+        gap = np.abs(X[np.ix_(rows, part)] - u[part])
+        rows = rows[np.all(gap < DUPLICATE, axis=1)]
+    return len(rows) > 0
 
 
 def _pair(table: Host, row: int) -> str:

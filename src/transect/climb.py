@@ -32,7 +32,7 @@ class Pool:
     v: Host
     value: Host
 
-    def __getitem__(self, order: NDArray[np.intp]) -> Pool:
+    def __getitem__(self, order: NDArray[np.intp] | list[np.intp]) -> Pool:
         return Pool(self.row[order], self.v[order], self.value[order])
 
     def join(self, other: Pool) -> Pool:
@@ -133,7 +133,7 @@ class Climber:
 
         ``tolerance``: see ``ascend``.
         """
-        allowed = self.meter.left // max(1, len(pool.row))
+        allowed = self.meter.left / max(1, len(pool.row))
         if allowed < 2 or late(self.deadline):  # a first round only looks at where it starts
             return pool
         X = self.view.gp.X

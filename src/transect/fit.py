@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._array import Host, to_host
+from ._array import Host, to_device, to_host
 from ._checks import positive_number
 from ._clock import late
 from ._threads import quiet_blas
-from .gp import GaussianProcess, Hyperparameters
+from .gp import VARIANCE_FLOOR, GaussianProcess, Hyperparameters
 from .kernels import KERNELS, Kernel, squared_distance
 from .likelihood import LogPosterior, Priors, dimension_scaled, shrunk, shrunk_noisy
 from .model import Model, extend_distances, grown
@@ -148,9 +148,11 @@ class Surrogate:
             shift, scale, fitted_on = previous.shift, previous.scale, previous.fitted_on
             u = _standardised(y, shift, scale)
             hyper = previous.gp.hyper
-        if not np.all(ok):
-            u[~ok] = _stand_ins(hyper, X, u, ok)
+        u[~ok] = 0.0
         gp = grown(None if known is None else known.gp, hyper, X, u, base, device)
+        if not np.all(ok):
+            u[~ok] = _stand_ins(gp, u, ok)
+            gp = gp.with_values(to_device(u, device))
         sizes = () if known is None else known.sizes
         if not sizes or sizes[-1] < gp.n:
             sizes = (*sizes, gp.n)
@@ -233,21 +235,37 @@ def _spread(rows: NDArray[np.intp], most: int) -> NDArray[np.intp]:
     return rows[np.linspace(0, len(rows) - 1, most).round().astype(np.intp)]
 
 
-def _stand_ins(hyper: Hyperparameters, X: Host, u: Host, ok: NDArray[np.bool_]) -> Host:
-    """Values (f,) that failed points count with.
+def _stand_ins(gp: GaussianProcess, u: Host, ok: NDArray[np.bool_]) -> Host:
+    """Values (f,) that failed points count with, in a process of all points and values u (n,).
 
     A failure among successes says little about the function: it counts one standard
     deviation below what is expected there. One among failures marks a region to leave: it
     counts as the worst value seen. In between, by the cube of the share of failed neighbours.
     """
-    hyper = replace(hyper, lengthscale=np.asarray(to_host(hyper.lengthscale)))
-    mean, var = GaussianProcess.from_data(hyper, X[ok], u[ok]).posterior(X[~ok])
+    mean, var = _without(gp, np.flatnonzero(~ok))
     mild = mean - np.sqrt(var)
-    sq = squared_distance(X[~ok] / hyper.lengthscale, X / hyper.lengthscale)  # (f, n)
+    X = to_host(gp.X / gp.hyper.lengthscale)
+    sq = squared_distance(X[~ok], X)  # (f, n)
     nearest = np.argsort(sq, axis=1)[:, 1 : 1 + NEIGHBOURS]  # the first is the point itself
     share = np.mean(~ok[nearest], axis=1) if nearest.shape[1] else np.zeros(len(mild))
     stand_ins: Host = mild + share**3 * np.minimum(0.0, np.min(u[ok]) - mild)
     return stand_ins
+
+
+def _without(gp: GaussianProcess, out: NDArray[np.intp]) -> tuple[Host, Host]:
+    """Mean and variance (f,) of the function at the points ``out`` (f,), expected by the others.
+
+    With Q = K⁻¹ these are y_F - Q_FF⁻¹ (Q(y - m))_F and the diagonal of Q_FF⁻¹ without noise,
+    whatever y_F (Rasmussen & Williams 2006, Sec. 5.4.2, for one point): O(n²f) where another
+    process of the others would take O(n³).
+    """
+    L_inv, residual = to_host(gp.L_inv), to_host(gp.y) - gp.hyper.mean
+    Q_F = L_inv.T @ L_inv[:, out]  # (n, f)
+    inverse = np.linalg.inv(Q_F[out])
+    mean = gp.hyper.mean + residual[out] - inverse @ (Q_F.T @ residual)
+    amplitude = gp.hyper.amplitude
+    var = np.diagonal(inverse) - (gp.hyper.noise + gp.jitter)
+    return mean, np.clip(var, VARIANCE_FLOOR * amplitude, None)
 
 
 def standardisation(y: Host) -> tuple[float, float]:

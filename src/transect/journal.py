@@ -25,7 +25,7 @@ from .box import Box
 from .trial import Trial
 
 APPLICATION = 0x7452614E  # in the file's header: it is one of ours
-FORMAT = 3
+FORMAT = 4
 ARRAY = "array"  # a JSON object with this key is one
 
 TABLES = """

@@ -128,6 +128,7 @@ def remember(model: Model | None) -> Memory | None:
         "fitted_on": model.fitted_on,
         "sizes": list(model.sizes),
         "rows": None if rows is None else rows.index,
+        "distances": len(model.base) > 0,
     }
 
 
@@ -150,8 +151,7 @@ def recall(memory: Memory | None, X: Host, device: Any | None) -> Model | None:
     scales = memory["shift"], memory["scale"], memory["fitted_on"]
     model: Model | None = None
     for i, n in enumerate(memory["sizes"]):
-        one = hyper.lengthscale.ndim == 0
-        base = extend_distances(model, points[:n]) if one else np.empty((0, 0))
+        base = extend_distances(model, points[:n]) if memory["distances"] else np.empty((0, 0))
         gp = None if model is None else model.gp
         gp = grown(gp, hyper, points[:n], np.zeros(n), base, device)
         model = Model(gp, *scales, base, rows, tuple(memory["sizes"][: i + 1]))

@@ -254,7 +254,7 @@ class Optimizer:
     def _instead_of(self, duplicate: Proposal, history: History, drawn: Host) -> Proposal:
         """A random point, of the step that proposed a known one."""
         fresh = self.strategy.initial(duplicate.state, history, drawn)
-        kept = ("t", "evaluations", "insured")
+        kept = ("t", "evaluations", "insured", "attempt")
         step = {key: duplicate.info[key] for key in kept if key in duplicate.info}
         return replace(fresh, info={**step, **fresh.info})
 

@@ -10,11 +10,8 @@ from typing import Any
 import numpy as np
 
 from ._array import Host
-from .box import Box
+from .box import Box, is_among
 from .strategies import History
-
-COMPARED = 256  # coordinates at a time in which points are compared
-DUPLICATE = 1e-9  # points closer than this in every coordinate (box side 2) are the same
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,19 +100,8 @@ class Ledger:
         return next(flying, None)
 
     def has(self, u: Host, before: int | None = None) -> bool:
-        """Whether a trial is at u (D,), up to rounding, in every coordinate.
-
-        ``before``: only those asked for before this one.
-        """
-        # A few coordinates rule out nearly all trials, and the next few most of those that share
-        # many with u, without a look at the others.
-        rows = np.arange(len(self.trials) if before is None else before)
-        parts = [np.arange(0, len(u), max(1, len(u) // 8))]
-        parts += np.array_split(np.arange(len(u)), -(-len(u) // COMPARED))
-        for part in parts:
-            gap = np.abs(self._unit.data[np.ix_(rows, part)] - u[part])
-            rows = rows[np.all(gap < DUPLICATE, axis=1)]
-        return len(rows) > 0
+        """Whether a trial is at u (D,); ``before``: of those asked for before this one."""
+        return is_among(u, self._unit.data[:before])
 
 
 class _Rows:

@@ -89,11 +89,13 @@ class _State:
         models = {k: m for k, m in {**self.models, of: model}.items() if k in live}
         return replace(self, t=self.t + 1, models=models)
 
-    @property
-    def half(self) -> int | None:
-        """Acquisition evaluations for the slices at an insured step, and for the rest of it."""
+    def budget(self, insured: bool) -> tuple[int | None, int | None]:
+        """Acquisition evaluations for the search through anchors, and for MS-UCB's slices."""
         budget = self.setting.suggest_evals
-        return None if budget is None else budget // 2
+        if budget is None:
+            return None, None
+        slices = budget // 2 if insured else min(slice_count(self.t + 1, 1, 0), GLANCE)
+        return budget - slices, slices
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,14 +168,13 @@ class Anchored:
         return {"t": state.t, "attempt": state.attempt, "models": models}
 
     def recall(self, setting: Setting, memory: Memory, history: History) -> _State:
-        before = {"1": memory.get("model")}  # of journals from before there were attempts
-        kept = {int(of): model for of, model in memory.get("models", before).items()}
+        kept = {int(of): model for of, model in memory["models"].items()}
         models = {
             of: model
             for of in kept
             if (model := recall(kept[of], known_to(of, history).X, setting.device))
         }
-        at = {"t": memory["t"], "attempt": memory.get("attempt", 1)}
+        at = {"t": memory["t"], "attempt": memory["attempt"]}
         return replace(self.start(setting), **at, models=models)
 
     def guarantee(self, D: int) -> Guarantee:
@@ -211,7 +212,7 @@ class Anchored:
         acquisition = _acquisition(gp, best[1], asked_for(of, known), len(known.pending) > 0)
         share = 1.0 - (INSURED if insured else GLANCED)
         limits = {
-            "budget": state.half if insured else state.setting.suggest_evals,
+            "budget": state.budget(insured)[0],
             "deadline": part_of(deadline, share),
         }
         found, how = self._improve(belief, acquisition, known, climbs, rng, limits)
@@ -251,14 +252,15 @@ class Anchored:
         m = slice_count(t, 1, 0)
         bound = UCB(corrected_beta(t, slices.D, slices.d, m, self.delta))
         if insured:
-            screen = Screen(slices, budget=state.half)  # the next such step is far away
+            budget = state.budget(insured)[1]
+            screen = Screen(slices, budget=budget)  # the next such step is far away
             found = search_slices(screen, gp, bound, m, rng, deadline=deadline)
             return _Gate(bound, m, found.x, found.value, found.subspaces, found.evaluations)
         looked = affordable(gp, min(m, GLANCE), deadline)
         points = _glance(slices, m - looked, m, rng)
         values = _values(gp, bound, points)
         best = int(np.argmax(values))
-        return _Gate(bound, m, points[best], values[best], looked, 0)
+        return _Gate(bound, m, points[best], values[best], looked, looked)
 
     def _surrogate(self, climbs: Sequence[bool]) -> Surrogate:
         """How to model the values, if hyper-parameters are to be fitted at this step.

@@ -55,7 +55,7 @@ def is_over(attempt: int, known: History, noise: float, left: float) -> bool:
     if not np.any(np.isfinite(before)):
         return False  # it gets on now, or else nothing works
     best, first = np.nanmax(values), np.median(values[worked][:POINTS])
-    return bool(best - np.nanmax(before) < LITTLE * (best - first))
+    return bool(best - np.nanmax(before) <= LITTLE * (best - first))
 
 
 def noise_share(hyper: Hyperparameters, standardised: bool) -> float:
