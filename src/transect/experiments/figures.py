@@ -63,6 +63,7 @@ class Kind(StrEnum):
 
     REGRET = "regret"  # along a run, on a logarithmic axis: the least value is known
     LOSS = "loss"  # along a run, as it is
+    WIDE = "loss over decades"  # along a run, on a logarithmic axis
     FINAL = "final loss"  # at the end, one panel beside the other
     TRADE = "trade"  # regret at the end against acquisition evaluations a suggestion
 
@@ -363,7 +364,7 @@ FIGURES = {
                     1,
                     (_ramp(RAMP_D, 1.0, B=10.0),),
                     (*LEARNERS, LINEAR_SVM),
-                    Kind.LOSS,
+                    Kind.WIDE,
                 ),
             ),
             quick=_ramps(501),
