@@ -286,18 +286,18 @@ FIGURES = {
     for figure in (
         Figure(
             "fig1",
-            "Seven algorithms on four problems",
+            "Seven algorithms and two yardsticks",
             (
                 Grid(
                     "paper",
-                    "as in the paper",
+                    "the paper's four problems",
                     len(DIMENSIONS),
                     _panels((*FULL, ("camelback", "first"))),
                     ALGORITHMS,
                 ),
                 Grid(
                     "shifted",
-                    "optimum away from the centre",
+                    "the same problems, optimum away from the centre",
                     len(DIMENSIONS),
                     _panels((*FULL, ("camelback", "random")), shifted=True),
                     ALGORITHMS,
