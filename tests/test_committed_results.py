@@ -39,6 +39,20 @@ def test_claims_are_those_of_the_results(capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().out == (ROOT / "docs" / "claims.md").read_text()
 
 
+@pytest.mark.parametrize("words", ["medians fig1", "medians fig4", "medians fig5", "costs"])
+def test_the_page_of_the_figures_has_their_tables(
+    words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As the page says they are printed; that of costs without the lines of the trade."""
+    page = (ROOT / "docs" / "experiments.md").read_text()
+    command = f"bench {words} --results benchmarks/results/figures.npz"
+    assert f"`transect {command}" in page
+    assert main([*command.split()[:-1], str(PACKED)]) == 0
+    table = capsys.readouterr().out.splitlines()
+    kept = [line for line in table if not line.startswith("| trade-")]
+    assert "\n".join(kept) in page
+
+
 def test_the_trade_is_that_of_the_results() -> None:
     cells = unpack(PACKED).cells
     page = (ROOT / "docs" / "budgets.md").read_text()
