@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from transect import Anchored, LogEI, Optimizer, Surrogate
-from transect.anchors import FAMILIES, best_points, search_anchored
+from transect.anchors import ANCHORS, FAMILIES, best_points, search_anchored
 from transect.experiments.pictures import BLUE, DPI, GREEN, ORANGE, VERMILLION
 from transect.plots import require_matplotlib
 from transect.problems import ackley, levy
@@ -21,8 +21,14 @@ from transect.strategies.anchored import FAR
 
 TARGET = Path(__file__).parents[1] / "docs" / "figures" / "anchored.png"
 FAMILY_COLOURS = {"moves": BLUE, "box": "0.6"}
-KINDS = {"climbs": BLUE, "far climbs": ORANGE, "evolution": GREEN, "slices": VERMILLION}
+KINDS = {  # by their name here, and in the docs
+    "climbs": ("climbs", BLUE),
+    "far climbs": ("far climbs", ORANGE),
+    "evolution": ("random steps (evolution)", GREEN),
+    "slices": ("insured steps (slices)", VERMILLION),
+}
 D, EVALS = 100, 200
+FEW_ANCHORS, SHARE = 3, 4  # drawn: so many anchors, one in so many of the candidates
 
 
 def suggestion(ax: Any) -> None:
@@ -31,22 +37,29 @@ def suggestion(ax: Any) -> None:
     X = np.concatenate([np.zeros((1, 2)), rng.uniform(-1.0, 1.0, (11, 2))])
     y = np.array([-levy(2, shift_seed=2)(x) for x in X])
     gp = Surrogate(prior="shrunk").advance(None, X, y).gp
-    anchors, best = best_points(gp, 3)
+    anchors, best = best_points(gp, FEW_ANCHORS)
     acquisition = LogEI(best)
     axis = np.linspace(-1.0, 1.0, 121)
     grid = np.stack(np.meshgrid(axis, axis), axis=-1)
     value = np.asarray(acquisition.value(*gp.posterior(grid.reshape(-1, 2)))).reshape(121, 121)
     ax.contourf(axis, axis, np.maximum(value, value.max() - 6.0), 14, cmap="Greys", alpha=0.55)
     for name, (draw, count) in FAMILIES.items():
-        points = np.clip(draw(anchors, rng, count // 4), -1.0, 1.0)
-        ax.plot(*points.T, ".", color=FAMILY_COLOURS[name], markersize=4, label=name)
+        points = np.clip(draw(anchors, rng, count // SHARE), -1.0, 1.0)
+        ax.plot(
+            *points.T, ".", color=FAMILY_COLOURS[name], markersize=4, label=f"candidates, {name}"
+        )
     ax.plot(*X.T, "x", color="black", markersize=5, label="evaluated")
     ax.plot(*anchors.T, "o", color="black", markersize=8, fillstyle="none", label="anchors")
     found = search_anchored(gp, acquisition, anchors, rng)
     ax.plot(*found.x, "*", color="black", markersize=13, label="suggested")
     ax.set(xlim=(-1.03, 1.03), ylim=(-1.03, 1.03), xlabel="x₁", ylabel="x₂")
     ax.set_title("One suggestion in two dimensions", fontsize=10)
-    ax.legend(fontsize=7, ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.16), frameon=False)
+    caption = (
+        f"{FEW_ANCHORS} anchors instead of {ANCHORS}; a quarter of the candidates is drawn;\n"
+        "contours: log expected improvement, darker where it is larger"
+    )
+    ax.text(0.5, -0.3, caption, transform=ax.transAxes, ha="center", va="top", fontsize=8)
+    ax.legend(fontsize=7, ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.16), frameon=False)
 
 
 def steps(ax: Any) -> None:
@@ -64,11 +77,11 @@ def steps(ax: Any) -> None:
             kind = family if family in KINDS else "far climbs" if far else "climbs"
             length = float(np.linalg.norm(trial.x - best.x)) / math.sqrt(D)
             points[kind].append((i, length, value < best.value))
-    for kind, colour in KINDS.items():
+    for kind, (title, colour) in KINDS.items():
         if not points[kind]:
             continue
         at, length, better = np.array(points[kind]).T
-        ax.plot(at, length, "o", color=colour, markersize=3.5, fillstyle="none", label=kind)
+        ax.plot(at, length, "o", color=colour, markersize=3.5, fillstyle="none", label=title)
         ax.plot(at[better > 0], length[better > 0], "o", color=colour, markersize=5)
     ax.set_yscale("log")
     ax.set(xlabel="evaluations", ylabel="rms distance to the best point before")
@@ -82,13 +95,13 @@ def main() -> None:
     require_matplotlib()
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(11.5, 4.6))
+    figure = Figure(figsize=(11.5, 4.9))
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.25))
     suggestion(left)
     steps(right)
     for ax in (left, right):
         ax.tick_params(labelsize=8)
-    figure.subplots_adjust(left=0.06, right=0.98, top=0.92, bottom=0.2, wspace=0.22)
+    figure.subplots_adjust(left=0.06, right=0.98, top=0.92, bottom=0.27, wspace=0.22)
     figure.savefig(TARGET, dpi=DPI)
     print(TARGET)
 

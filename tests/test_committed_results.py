@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import compare
@@ -36,6 +37,33 @@ def test_they_stay_small() -> None:
 def test_claims_are_those_of_the_results(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "claims", "--results", str(PACKED)]) == 0
     assert capsys.readouterr().out == (ROOT / "docs" / "claims.md").read_text()
+
+
+@pytest.mark.parametrize("words", ["medians fig1", "medians fig4", "medians fig5", "costs"])
+def test_the_page_of_the_figures_has_their_tables(
+    words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As the page says they are printed; that of costs without the lines of the trade."""
+    page = (ROOT / "docs" / "experiments.md").read_text()
+    command = f"bench {words} --results benchmarks/results/figures.npz"
+    assert f"`transect {command}" in page
+    assert main([*command.split()[:-1], str(PACKED)]) == 0
+    table = capsys.readouterr().out.splitlines()
+    kept = [line for line in table if not line.startswith("| trade-")]
+    assert "\n".join(kept) in page
+
+
+def test_the_trade_is_that_of_the_results() -> None:
+    cells = unpack(PACKED).cells
+    page = (ROOT / "docs" / "budgets.md").read_text()
+    (grid,) = FIGURES["trade"].grids
+    lines = {(line.title, k % 5): line.label for k, line in enumerate(grid.lines[:15])}
+    for name, problem in (("Levy", "levy"), ("Hyper-Ellipsoid", "hyper-ellipsoid")):
+        for d in (1, 5, 10):
+            labels = [lines[f"MS-UCB, d = {d}", k] for k in range(5)]
+            found = [cells[f"{problem}-50-shifted", label] for label in (*labels, "random")]
+            medians = " | ".join(f"{np.median(cell.final):.3g}" for cell in found)
+            assert f"| {name}, d = {d} | {medians} |" in page
 
 
 # --- the comparison with other optimisers ---------------------------------------------------

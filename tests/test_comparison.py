@@ -603,6 +603,12 @@ def test_figure(tmp_path: Path) -> None:
     assert (tmp_path / "figure.png").stat().st_size > 10_000
 
 
+def test_no_two_methods_look_alike() -> None:
+    looks = [figure.look(method) for method in NAMES]
+    assert len({(look.colour, look.dashes) for look in looks}) == len(looks)
+    assert not {look.title for look in looks} & set(NAMES), "names that a reader need not know"
+
+
 def test_labels_keep_apart_and_in_order() -> None:
     values = np.array([0.3, 0.1, 0.11, 0.3, 0.9, 0.12])
     places = figure.spread(values, 0.05)

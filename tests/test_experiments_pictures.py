@@ -8,9 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure as Canvas
 
 from transect import MSUCB
 from transect._array import Host
+from transect.experiments import pictures
 from transect.experiments.figures import FIGURES, Figure, Kind
 from transect.experiments.pictures import (
     COLOURS,
@@ -49,7 +51,7 @@ def test_what_grids_show() -> None:
         assert set(kinds[name]) == {Kind.REGRET}
     assert kinds["fig4"] == [Kind.LOSS] * 2
     assert kinds["trade"] == [Kind.TRADE] * 2
-    assert kinds["fig5"] == [Kind.LOSS, Kind.FINAL, Kind.LOSS, Kind.LOSS, Kind.FINAL]
+    assert kinds["fig5"] == [Kind.LOSS, Kind.FINAL, Kind.WIDE, Kind.LOSS, Kind.FINAL]
 
 
 def test_best_curve_falls_and_has_a_floor() -> None:
@@ -78,6 +80,7 @@ def test_every_line_has_its_colour_and_none_meets_its_double() -> None:
 SUFFIXES = {
     Kind.REGRET: ("", "-each", "-cumulative"),
     Kind.LOSS: ("", "-each"),
+    Kind.WIDE: ("", "-each"),
     Kind.FINAL: ("",),
     Kind.TRADE: ("",),
 }
@@ -96,6 +99,28 @@ def test_every_picture_of_every_grid(name: str, tmp_path: Path) -> None:
     for path in paths:
         assert path.read_bytes().startswith(b"\x89PNG")
         assert 5_000 < path.stat().st_size < 300_000
+
+
+def test_losses_over_decades(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a logarithmic axis, with a word for a level that is far below and for hidden lines."""
+    saved: list[Canvas] = []
+    monkeypatch.setattr(Canvas, "savefig", lambda canvas, path, **_: saved.append(canvas))
+    monkeypatch.setattr(pictures, "_reduce", lambda path: None)
+    figure = FIGURES["fig5"]
+    levels = dict.fromkeys((line.label for line in figure.lines), 1e3)
+    levels |= {"line-bo": 1e5, "random": 1.001e5, "linear-svm": 0.001}
+    (panel,) = next(grid.panels for grid in figure.grids if grid.kind is Kind.WIDE)
+    values = {label: np.full((2, 30), level) for label, level in levels.items()}
+    values["rembo-d10"][0, 25:] = 10.0  # the mean of losses less their deviation is nearly 0
+    table = {(panel.problem.label, label): cell(of) for label, of in values.items()}
+    table.pop((panel.problem.label, "sre-d10"))
+    draw(figure, Table(table), tmp_path)
+    (ax,) = saved[0].axes
+    assert ax.get_yscale() == "log"
+    assert min(np.min(line.get_ydata()) for line in ax.lines) == pytest.approx(100.0)
+    words = [text.get_text() for text in ax.texts]
+    assert "LineBO, random search" in words
+    assert "linear SVM: 0.001" in words
 
 
 def test_missing_cells_are_left_out(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the README and the page on long runs show, works."""
+"""What the README and the pages on long runs and on budgets show, works."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 RUNS = (ROOT / "docs" / "runs.md").read_text()
+BUDGETS = (ROOT / "docs" / "budgets.md").read_text()
 
 
 def python_blocks(text: str) -> list[str]:
@@ -20,6 +21,7 @@ def python_blocks(text: str) -> list[str]:
 def test_there_is_an_example() -> None:
     assert len(python_blocks(README)) >= 2
     assert len(python_blocks(RUNS)) == 2
+    assert len(python_blocks(BUDGETS)) == 2
 
 
 @pytest.mark.parametrize("code", python_blocks(RUNS))
@@ -28,6 +30,16 @@ def test_long_runs_run(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     names: dict[str, Any] = {"__name__": "__main__"}
     exec(compile(code, "runs.md", "exec"), names)
     assert names["result"].nfev == 40
+
+
+def test_budgets_run() -> None:
+    planned, guaranteed = python_blocks(BUDGETS)
+    names: dict[str, Any] = {}
+    exec(compile(planned, "budgets.md", "exec"), names)
+    assert names["result"].nfev == 60
+    names = {}
+    exec(compile(guaranteed, "budgets.md", "exec"), names)
+    assert names["result"].guarantee.holds
 
 
 @pytest.mark.parametrize("code", python_blocks(README))

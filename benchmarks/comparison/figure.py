@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from transect._array import Host
 from transect.experiments.pictures import (
     BLACK,
     BLUE,
+    BROWN,
     DPI,
     GREEN,
     GREY,
@@ -29,21 +31,37 @@ from .tables import JUDGED_AT
 from .tasks import N_INIT
 
 APART = 0.035  # labels, at least, in units of the axis
-LOOKS = {  # colour and dashes: a library has one colour
-    "random": (GREY, ":"),
-    "centre": (GREY, "-"),
-    "pycma": (SKY, "--"),
-    "pycma-small": (SKY, "-"),
-    "optuna-tpe": (ORANGE, "--"),
-    "optuna-gp": (ORANGE, "-"),
-    "turbo": (GREEN, "-"),
-    "botorch": (BLUE, "-"),
-    "transect:gp-ucb": (BLACK, "-"),
-    "transect:gp-ucb-log-ei": (BLACK, "--"),
-    "transect:ms-ucb": (PURPLE, "-"),
-    "transect:ms-ucb-1-1": (PURPLE, "--"),
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a method is called and drawn; no two look alike, and a library has one colour."""
+
+    title: str
+    colour: str
+    dashes: str = "-"
+
+
+LOOKS = {
+    "random": Look("random search", GREY, ":"),
+    "centre": Look("evolution strategy from the middle", BROWN, "--"),
+    "pycma": Look("pycma, first step 0.4", SKY, "--"),
+    "pycma-small": Look("pycma, first step 0.1", SKY),
+    "optuna-tpe": Look("Optuna, TPE", ORANGE, "--"),
+    "optuna-gp": Look("Optuna, GPSampler", ORANGE),
+    "turbo": Look("TuRBO-1", GREEN),
+    "botorch": Look("BoTorch", BLUE),
+    "transect:gp-ucb": Look("transect, GPUCB", BLACK),
+    "transect:gp-ucb-log-ei": Look("transect, GPUCB, log EI", BLACK, "--"),
+    "transect:ms-ucb": Look("transect, MSUCB", PURPLE),
+    "transect:ms-ucb-1-1": Look("transect, MSUCB, (1, 1)", PURPLE, "--"),
+    "transect:anchored": Look("transect, Anchored", VERMILLION),
 }
-OTHERS = (VERMILLION, "-")
+
+
+def look(method: str) -> Look:
+    """Of those that are here; all others look alike, but for their names."""
+    return LOOKS.get(method, Look(method, VERMILLION, "-."))
 
 
 def draw(summary: Summary, judged: str, path: Path) -> None:
@@ -61,7 +79,7 @@ def draw(summary: Summary, judged: str, path: Path) -> None:
     last = max(n for n in CHECKPOINTS if shared(summary, n) == instances)
     curves = mean_curves(summary, instances, last)
     evaluations = CHECKPOINTS[: curves.shape[1]]
-    canvas = Figure(figsize=(7.2, 4.4), layout="constrained")
+    canvas = Figure(figsize=(7.8, 4.4), layout="constrained")
     ax = canvas.add_subplot()
     places = spread(curves[:, -1], APART)
     for method, curve, place in zip(summary.methods, curves, places, strict=True):
@@ -81,15 +99,14 @@ def draw(summary: Summary, judged: str, path: Path) -> None:
 def _line(
     ax: Any, method: str, x: tuple[int, ...], curve: Host, label_at: float, first: bool
 ) -> None:
-    colour, dashes = LOOKS.get(method, OTHERS)
+    its = look(method)
     ax.plot(
-        x, curve, color=colour, linestyle=dashes, linewidth=2.4 if first else 1.4,
+        x, curve, color=its.colour, linestyle=its.dashes, linewidth=2.4 if first else 1.4,
         zorder=4 if first else 3,
     )  # fmt: skip
     ax.annotate(
-        method.removeprefix("transect:") if first else method, (x[-1], curve[-1]),
-        (x[-1] * 1.02, label_at), annotation_clip=False, va="center", fontsize=8, color=colour,
-        fontweight="bold" if first else "normal",
+        its.title, (x[-1], curve[-1]), (x[-1] * 1.02, label_at), annotation_clip=False,
+        va="center", fontsize=8, color=its.colour, fontweight="bold" if first else "normal",
     )  # fmt: skip
 
 

@@ -205,7 +205,7 @@ paired by seed; zero differences are split evenly. p is Holm-corrected over all 
 to 3, over those on Figure 4 and over those on Figure 5. On Figures 4 and 5 the regret is the loss
 itself; on Figure 4 it is the least of noisy values, so luck is in it. A part holds if
 p < {LEVEL} in its direction, is against the claim if p < {LEVEL} in the other, and is undecided
-otherwise or with fewer than {MIN_PAIRS} pairs. Times are compared, not tested.
+otherwise or with fewer than {MIN_PAIRS} pairs. Times are compared, not tested: a tenth counts.
 
 A claim holds if all its parts do, and does not hold if one is against it; one about "most cases"
 holds if more than half of its parts do, and does not if half or more are against it. Camelback's
@@ -214,9 +214,9 @@ Figure 5 is on the stand-in for Gisette, not on Gisette.
 
 The effect is the median difference of log10 regret over the pairs, below zero where A is better;
 for a claim, that of the parts that decide. "won" is the share of pairs that A wins. Under
-"decided by", > marks what went against the claim, ? what is undecided. Of the reasons why a claim
-fails, oracle floors are computed; the others follow from how the methods work and are not
-tested."""
+"decided by", < marks what is as claimed, > what went against it, ? what is undecided. Of the
+reasons why a claim fails, oracle floors are computed; the others follow from how the methods work
+and are not tested."""
 
 
 def markdown(verdicts: Sequence[Verdict]) -> str:

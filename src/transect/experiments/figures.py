@@ -63,6 +63,7 @@ class Kind(StrEnum):
 
     REGRET = "regret"  # along a run, on a logarithmic axis: the least value is known
     LOSS = "loss"  # along a run, as it is
+    WIDE = "loss over decades"  # along a run, on a logarithmic axis
     FINAL = "final loss"  # at the end, one panel beside the other
     TRADE = "trade"  # regret at the end against acquisition evaluations a suggestion
 
@@ -285,18 +286,18 @@ FIGURES = {
     for figure in (
         Figure(
             "fig1",
-            "Seven algorithms on four problems",
+            "Seven algorithms and two yardsticks",
             (
                 Grid(
                     "paper",
-                    "as in the paper",
+                    "the paper's four problems",
                     len(DIMENSIONS),
                     _panels((*FULL, ("camelback", "first"))),
                     ALGORITHMS,
                 ),
                 Grid(
                     "shifted",
-                    "optimum away from the centre",
+                    "the same problems, optimum away from the centre",
                     len(DIMENSIONS),
                     _panels((*FULL, ("camelback", "random")), shifted=True),
                     ALGORITHMS,
@@ -363,7 +364,7 @@ FIGURES = {
                     1,
                     (_ramp(RAMP_D, 1.0, B=10.0),),
                     (*LEARNERS, LINEAR_SVM),
-                    Kind.LOSS,
+                    Kind.WIDE,
                 ),
             ),
             quick=_ramps(501),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from .task import N_INIT
 PANEL_INCHES = (3.4, 2.3)
 FRAME_INCHES = (0.5, 1.6)  # what titles, axis labels and the legend take
 DPI = 110
+TOUCHING = 0.01  # of an axis: lines whose ends are closer hide one another
 UNSEEN = 5  # evaluations, random ones and the middle of the box, that would flatten all losses
 
 # Okabe and Ito's palette, which the colour-blind can tell apart, with a dark brown for its pale
@@ -64,11 +66,17 @@ class Curve:
     of: Callable[[Cell], Host]  # (repeats, points)
     start: int  # evaluations before the first point
     unseen: int = 0  # points left out at the beginning
+    logarithms: bool = False  # these are log10 of what is drawn, on a logarithmic axis
 
 
 def best_curve(cell: Cell) -> Host:
     """log10 of the least regret so far (repeats, evals)."""
     return log_regret([best_so_far(run) for run in cell.regret])
+
+
+def each_curve(cell: Cell) -> Host:
+    """log10 of the regret of each evaluation (repeats, evals)."""
+    return log_regret(cell.regret)
 
 
 def average_curve(cell: Cell) -> Host:
@@ -88,12 +96,16 @@ def loss_curve(cell: Cell) -> Host:
 CURVES = {
     Kind.REGRET: (
         Curve("", "log10 of the best regret so far", best_curve, 0),
-        Curve("-each", "log10 of the regret of each", lambda cell: log_regret(cell.regret), 0),
+        Curve("-each", "log10 of the regret of each", each_curve, 0),
         Curve("-cumulative", "log10 of the average regret R_t / t", average_curve, N_INIT),
     ),
     Kind.LOSS: (
         Curve("", "best loss so far", loss_curve, 0, UNSEEN),
         Curve("-each", "loss of each evaluation", lambda cell: cell.regret, 0, UNSEEN),
+    ),
+    Kind.WIDE: (
+        Curve("", "best loss so far", best_curve, 0, UNSEEN, True),
+        Curve("-each", "loss of each evaluation", each_curve, 0, UNSEEN, True),
     ),
 }
 
@@ -250,6 +262,8 @@ def _reduce(path: Path) -> None:
 def _panel(ax: Any, panel: Panel, lines: tuple[Line, ...], curve: Curve, table: Table) -> None:
     """One problem: a line and its band for every strategy there are results of."""
     missing = []
+    if curve.logarithms:
+        ax.set_yscale("log")
     for line in lines:
         cell = table.cells.get((panel.problem.label, line.label))
         if cell is None:
@@ -257,6 +271,8 @@ def _panel(ax: Any, panel: Panel, lines: tuple[Line, ...], curve: Curve, table: 
         else:
             _draw_line(ax, line, curve.of(cell), curve)
     ax.axvspan(0, N_INIT, color="0.92", zorder=0, linewidth=0)
+    if curve.logarithms:
+        _name_hidden(ax)
     if missing:
         names = ["no results:", *missing] if len(missing) < len(lines) else ["no results"]
         ax.text(
@@ -278,27 +294,48 @@ def _plain(ax: Any) -> None:
 def _draw_line(ax: Any, line: Line, values: Host, curve: Curve) -> None:
     """Mean and one standard deviation of values (repeats, points); a reference is level."""
     if line.strategy is None:
-        _draw_reference(ax, line, values)
+        _draw_reference(ax, line, float(values.mean()), curve)
         return
     shown = values[:, curve.unseen :]
     mean, deviation = shown.mean(axis=0), shown.std(axis=0)
+    low, high = mean - deviation, mean + deviation
+    if curve.logarithms:
+        mean, low, high = 10.0**mean, 10.0**low, 10.0**high
     x = curve.start + curve.unseen + np.arange(1, len(mean) + 1)
     label = line.label.removesuffix("-all")
     colour, first = COLOURS[label], label in EMPHASISED
     ax.fill_between(
-        x, mean - deviation, mean + deviation,
-        color=colour, alpha=0.13, linewidth=0, antialiased=False, zorder=1,
-    )  # fmt: skip
+        x, low, high, color=colour, alpha=0.13, linewidth=0, antialiased=False, zorder=1
+    )
     ax.plot(
         x, mean, label=line.title, color=colour, linestyle=DASHES.get(label, "-"),
         linewidth=2.2 if first else 1.2, zorder=4 if first else 3,
     )  # fmt: skip
 
 
-def _draw_reference(ax: Any, line: Line, values: Host) -> None:
+def _name_hidden(ax: Any) -> None:
+    """Names above lines that end in one place, where the topmost would hide the others."""
+    low, high = np.log10(ax.get_ylim())
+    there = [line for line in ax.lines if math.isfinite(line.get_ydata()[-1])]
+    lines = sorted(there, key=lambda line: float(line.get_ydata()[-1]))
+    ends = np.array([math.log10(line.get_ydata()[-1]) for line in lines])
+    apart = np.flatnonzero(np.diff(ends) > TOUCHING * (high - low)) + 1
+    for group in np.split(np.arange(len(lines)), apart):
+        if len(group) > 1:
+            highest = lines[group[-1]]
+            ax.annotate(
+                ", ".join(lines[i].get_label() for i in group),
+                (highest.get_xdata()[-1], highest.get_ydata()[-1]), (0, 3),
+                textcoords="offset points", ha="right", va="bottom", fontsize=8,
+            )  # fmt: skip
+
+
+def _draw_reference(ax: Any, line: Line, level: float, curve: Curve) -> None:
     """A level line, or, far below all others, a word instead: it would flatten them."""
-    level, (low, high) = float(values.mean()), ax.get_ylim()
-    if level < low - 0.5 * (high - low):
+    low, high = np.log10(ax.get_ylim()) if curve.logarithms else ax.get_ylim()
+    far = level < low - 0.5 * (high - low)
+    level = 10.0**level if curve.logarithms else level
+    if far:
         ax.annotate(
             f"{line.title}: {level:.3g}", (0.02, 0.02), xycoords="axes fraction",
             ha="left", fontsize=8, color=COLOURS[line.label],
