@@ -129,8 +129,9 @@ def test_a_run_of_one_variable_killed_now_and_then(strategy: Strategy, tmp_path:
         return float(np.sin(9.0 * x[0]) + (x[0] - 0.3) ** 2)
 
     def whole_run(path: Path) -> Any:
-        options = {"seed": 0, "n_init": N_INIT, "progress": False}
-        return minimize(wave, [(-1.0, 1.0)], 70, strategy, journal=path, **options)
+        return minimize(
+            wave, [(-1.0, 1.0)], 70, strategy, seed=0, n_init=N_INIT, journal=path, progress=False
+        )
 
     calls: list[float] = []
     killed_at: tuple[int, ...] = ()
