@@ -5,7 +5,7 @@ reports on all that is there. All of it is days of work, nearly all of it BoTorc
 --methods, --seeds and --time choose a part, and more is added by a later call. With --packed FILE
 runs that are in that file are not made, and the folder's are added to them; a method that has
 changed since then is to be run without it. With --report nothing is run. With --unseen the tasks
-are the sixty that nothing was chosen on. With --device cuda and three or four workers a core
+are the sixty that nothing was tuned on. With --device cuda and three or four workers a core
 BoTorch's and TuRBO's fits share a GPU. The tasks rover, mopta08 and ramp need their data (see
 ``transect.problems.data``).
 """
@@ -64,7 +64,7 @@ def all_methods(patterns: str, further: Iterable[str]) -> list[str]:
 def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tasks", default="*", help="names or patterns, with commas between them")
-    parser.add_argument("--unseen", action="store_true", help="tasks that nothing was chosen on")
+    parser.add_argument("--unseen", action="store_true", help="tasks that nothing was tuned on")
     parser.add_argument("--methods", default="*", help="likewise; transect:NAME for any strategy")
     parser.add_argument("--seeds", type=seeds, default=range(3), help="how many, or FIRST-LAST")
     parser.add_argument("--evals", type=int, default=200, help="the 20 initial ones included")

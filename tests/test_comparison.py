@@ -547,7 +547,7 @@ def test_report_says_how_much_it_rests_on() -> None:
     assert "| random | 62% (4) | – | 75% (2) | 50% (2) |" in text
     assert "random" not in text.split("is not first")[1].split("##")[0]
     swapped = "\n".join(tables.report(made_up(), "random"))
-    lower = "a 4 against 7, 75% (2); pycma 4 against 7, 50% (2)"
+    lower = "a 4 against 7, 1.5 of 2; pycma 4 against 7, 1 of 2"
     assert f"| {SMALL} | {lower} |" in swapped
     assert f"| {SMALL} | 7 (2) | **4** (2) | **4** (2) |" in text
     assert "400 evaluations, median" not in text

@@ -3,7 +3,7 @@
 The 31: five functions in five sizes, each pair in one of four variants: axis-aligned or rotated,
 with the optimum moved from its usual place by up to 0.5 or 0.8 of half a box width. Two functions
 of few variables among 500, and four problems from practice. The unseen ones are twenty functions
-in three sizes, on which nothing was chosen. Where an instance is drawn at random, the seed of the
+in three sizes, on which nothing was tuned. Where an instance is drawn at random, the seed of the
 run draws it.
 """
 

@@ -1,8 +1,9 @@
-"""Twenty functions that nothing was chosen on: whoever tunes a method leaves them alone.
+"""Twenty functions that nothing was tuned on: whoever tunes a method leaves them alone.
 
 Of any number of variables. Twelve are formulas from the literature, ten of them with the optimum
-moved at random and five of those rotated; eight are drawn at random by their seed, most of them
-small versions of what people optimise. A function of a seed makes each.
+moved at random and five of those rotated; seven are drawn at random by their seed, most of them
+small versions of what people optimise, and so is the policy for a cart-pole. A function of a seed
+makes each.
 """
 
 from __future__ import annotations
