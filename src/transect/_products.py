@@ -14,7 +14,7 @@ from ._threads import copies_matrices
 
 STRIPED, STRIP = 512, 96  # rows from which on a triangle is multiplied in strips of so many
 FEW = 3  # rows that are multiplied one by one where a matrix would be copied
-LARGE = STRIPED**2  # entries of a matrix for which that is worth it
+LARGE = 30_000  # entries of a matrix from which on that is worth it
 
 
 def times(A: Array, B: Array) -> Array:
@@ -26,7 +26,7 @@ def times_lower(A: Array, L: Array) -> Array:
     """A·L (p, n) of a lower triangular L (n, n), of which half is zeros."""
     n = L.shape[0]
     if n < STRIPED or namespace(L) is not np:
-        return A @ L
+        return times(A, L)
     return np.concatenate([_times(A[:, i:], L[i:, i:j]) for i, j in _strips(n)], axis=1)
 
 
@@ -34,7 +34,7 @@ def times_lower_transposed(A: Array, L: Array) -> Array:
     """A·Lᵀ (p, n) of a lower triangular L (n, n)."""
     n = L.shape[0]
     if n < STRIPED or namespace(L) is not np:
-        return A @ L.T
+        return times(A, L.T)
     return np.concatenate([_times(A[:, :j], L[i:j, :j].T) for i, j in _strips(n)], axis=1)
 
 

@@ -72,27 +72,37 @@ class LogEI:
 def _log_h(u: Array) -> tuple[Array, Array, Array]:
     """Log h(u), Φ(u)/h(u) and φ(u)/h(u) for h = φ + u·Φ, stable for every finite u."""
     xp = namespace(u)
-    log_pdf = -0.5 * u * u - _LOG_SQRT_2PI
+    above = u > -1.0
+    # On a climb all of the few points are often on one side.
+    if bool(xp.all(above)):
+        return _above(u)
+    if not bool(xp.any(above)):
+        return _below(u)
+    one, other = _above(xp.clip(u, -1.0, None)), _below(xp.clip(u, None, -1.0))
+    log_h, *ratios = (xp.where(above, *pair) for pair in zip(one, other, strict=True))
+    return log_h, ratios[0], ratios[1]
 
-    # u > -1: nothing cancels (the argument is kept there so that no branch overflows).
-    up = xp.clip(u, -1.0, None)
-    pdf, cdf = xp.exp(-0.5 * up * up - _LOG_SQRT_2PI), ndtr(up)
-    h = pdf + up * cdf
 
-    # u <= -1: h = φ·c with c = 1 + u·Φ/φ and Φ/φ = sqrt(π/2)·erfcx(-u/√2);
-    # far out, c = u⁻² - 3u⁻⁴ + 15u⁻⁶ - 105u⁻⁸ + …
-    down = xp.clip(u, _ASYMPTOTIC, -1.0)
+def _above(u: Array) -> tuple[Array, Array, Array]:
+    """Where u >= -1 nothing cancels."""
+    xp = namespace(u)
+    pdf, cdf = xp.exp(-0.5 * u * u - _LOG_SQRT_2PI), ndtr(u)
+    h = pdf + u * cdf
+    return xp.log(h), cdf / h, pdf / h
+
+
+def _below(u: Array) -> tuple[Array, Array, Array]:
+    """Where u <= -1: h = φ·c with c = 1 + u·Φ/φ and Φ/φ = sqrt(π/2)·erfcx(-u/√2).
+
+    Far out, c = u⁻² - 3u⁻⁴ + 15u⁻⁶ - 105u⁻⁸ + …
+    """
+    xp = namespace(u)
+    down = xp.clip(u, _ASYMPTOTIC, None)
     mills = math.sqrt(0.5 * math.pi) * erfcx(-down / math.sqrt(2.0))
-    inverse_sq = 1.0 / xp.clip(u * u, 1.0, None)
+    inverse_sq = 1.0 / (u * u)
     bracket = 1.0 - 5.0 * inverse_sq * (1.0 - 7.0 * inverse_sq)
     series = inverse_sq * (1.0 - 3.0 * inverse_sq * bracket)
     far = u < _ASYMPTOTIC
     c = xp.where(far, series, 1.0 + down * mills)
-    cdf_over_pdf = xp.where(far, (c - 1.0) / xp.clip(u, None, -1.0), mills)
-
-    near = u > -1.0
-    return (
-        xp.where(near, xp.log(h), log_pdf + xp.log(c)),
-        xp.where(near, cdf / h, cdf_over_pdf / c),
-        xp.where(near, pdf / h, 1.0 / c),
-    )
+    cdf_over_pdf = xp.where(far, (c - 1.0) / u, mills)
+    return -0.5 * u * u - _LOG_SQRT_2PI + xp.log(c), cdf_over_pdf / c, 1.0 / c

@@ -151,11 +151,10 @@ def _direction(flight: _Flight, lower: Array, upper: Array, span: Array) -> tupl
     SY = S @ xp.matrix_transpose(Y)  # (s, memory, memory), s_i·y_j on the free coordinates
     sy, yy = xp.linalg.diagonal(SY), xp.vecdot(Y, Y)
     usable = sy > CURVATURE * yy
-    rho = xp.where(usable, 1.0 / xp.where(usable, sy, xp.ones_like(sy)), xp.zeros_like(sy))
-    newest = rho[:, 0] > 0.0
+    newest = usable[:, 0]
     one = xp.ones_like(flight.f)
     scale = xp.where(newest, sy[:, 0] / xp.where(newest, yy[:, 0], one), one)
-    p = _two_loops(g, S, Y, SY, rho, scale)
+    p = _two_loops(g, S, Y, SY, usable, scale)
     p = p * free
     uphill = (xp.sum(p * g, axis=1) > 0.0) & newest
     p = xp.where(uphill[:, None], p, g)
@@ -166,32 +165,23 @@ def _direction(flight: _Flight, lower: Array, upper: Array, span: Array) -> tupl
     return p + to_bound / step[:, None], step
 
 
-def _two_loops(g: Array, S: Array, Y: Array, SY: Array, rho: Array, scale: Array) -> Array:
-    """The inverse Hessian times g (s, d): Nocedal & Wright (2006), Alg. 7.4.
+def _two_loops(g: Array, S: Array, Y: Array, SY: Array, usable: Array, scale: Array) -> Array:
+    """The inverse Hessian times g (s, d): Nocedal & Wright (2006), Alg. 7.4, newest step first.
 
-    Both loops run on inner products with the remembered steps, not on vectors: five batched
-    matrix products replace four passes over (s, d) for each step remembered.
+    The first loop finds c with q = g - Σ c_j y_j and c_i = s_i·q/s_i·y_i, where q has lost the
+    newer ones: T·c = S·g with the lower triangle T of SY. The second one finds w with p =
+    scale·q + Σ w_j s_j and w_i = c_i - y_i·p/s_i·y_i, where p has gained the older ones:
+    Tᵀ·w = diag(T)·c - scale·Y·q. Steps that are not ``usable`` (s, memory) take no part.
     """
     xp = namespace(g)
-    memory = S.shape[1]
-    s_q = (S @ g[:, :, None])[:, :, 0]  # (s, memory), s_i·q with q = g at first
-    # The oldest places are empty for a while, and nothing comes of them.
-    places = xp.nonzero(xp.any(rho > 0.0, axis=0))[0]
-    used = int(places[-1]) + 1 if places.shape[0] else 0
-    nothing = [xp.zeros_like(scale)] * (memory - used)
-    coefficients = []
-    for i in range(used):  # newest first
-        c = rho[:, i] * s_q[:, i]
-        s_q = s_q - c[:, None] * SY[:, :, i]  # q loses c·y_i
-        coefficients.append(c)
-    q = g - (xp.stack(coefficients + nothing, axis=1)[:, None, :] @ Y)[:, 0, :]
-    y_p = scale[:, None] * (Y @ q[:, :, None])[:, :, 0]  # y_i·p with p = scale·q at first
-    steps = []
-    for i in reversed(range(used)):
-        w = coefficients[i] - rho[:, i] * y_p[:, i]
-        y_p = y_p + w[:, None] * SY[:, i, :]  # p gains w·s_i
-        steps.append(w)
-    return scale[:, None] * q + (xp.stack(steps[::-1] + nothing, axis=1)[:, None, :] @ S)[:, 0, :]
+    zero = xp.zeros_like(SY)
+    T = xp.where(usable[:, :, None] & usable[:, None, :], xp.tril(SY), zero)
+    T = T + xp.where(usable[:, :, None], zero, xp.eye(S.shape[1], dtype=g.dtype))
+    c = xp.linalg.solve(T, xp.where(usable[:, :, None], S @ g[:, :, None], zero[:, :, :1]))
+    q = g - (xp.matrix_transpose(c) @ Y)[:, 0, :]
+    rest = xp.linalg.diagonal(T)[:, :, None] * c - scale[:, None, None] * (Y @ q[:, :, None])
+    w = xp.linalg.solve(xp.matrix_transpose(T), xp.where(usable[:, :, None], rest, 0.0 * rest))
+    return scale[:, None] * q + (xp.matrix_transpose(w) @ S)[:, 0, :]
 
 
 def _record(best_x: Array, best_f: Array, flight: _Flight) -> tuple[Array, Array]:
