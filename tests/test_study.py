@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from helpers import has_ended
+from transect import minimize
 from transect.cli import main
 from transect.journal import read
 from transect.space import Space
@@ -452,10 +453,22 @@ def test_status(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
             "done": 12 - failed,
             "failed": failed,
             "pending": 0,
+            "told": 0,
             "max_evals": 12,
             "value": best.value,
             "evaluation": best.id + 1,
         }
+
+
+def test_status_counts_what_was_told_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run.db"
+    given: dict[str, Any] = {"x0": [[0.0], [0.5]], "y0": [1.0, None]}
+    minimize(lambda x: 2.0, [(-1, 1)], 3, "random", journal=path, progress=False, **given)
+    assert main(["status", str(path)]) == 0
+    counts = "3 of 3 evaluations done, 0 failed, 0 pending; 2 told from elsewhere"
+    assert capsys.readouterr().out.splitlines()[0] == f"{path}: {counts}"
 
 
 def test_status_of_a_journal_that_has_become_longer(

@@ -16,7 +16,7 @@ from ._clock import deadline_in, late, left
 from .evaluate import Evaluator, Here, Objective, OnExecutor, Outcome, Processes
 from .optimizer import DEFAULT_STRATEGY, Optimizer
 from .strategies import Strategy
-from .trial import Trial
+from .trial import Trial, made
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
@@ -177,11 +177,11 @@ def _run(
     """Ask, evaluate, tell; first what was in flight when the run was interrupted, if it was."""
     deadline = deadline_in(None if max_time is None else positive_number("max_time", max_time))
     waiting, flying, lost = deque(opt.pending), set[int](), Counter[int]()
-    with closing(evaluator), _bar(max_evals, _made(opt) - len(waiting), progress) as bar:
+    with closing(evaluator), _bar(max_evals, _asked(opt) - len(waiting), progress) as bar:
         try:
             while True:
                 while len(flying) < evaluator.capacity and not late(deadline):
-                    if not waiting and _made(opt) >= max_evals:
+                    if not waiting and _asked(opt) >= max_evals:
                         break
                     limit = left(deadline) if deadline else None
                     trial = waiting.popleft() if waiting else opt.ask(limit)
@@ -203,18 +203,19 @@ def _run(
                     if callback is not None:
                         callback(_result(opt, "running"))
             message = f"made all {max_evals} evaluations"
-            if _made(opt) > max_evals:
-                message = f"made {_made(opt)} evaluations before, and max_evals is {max_evals}"
-            elif waiting or _made(opt) < max_evals:
+            if _asked(opt) > max_evals:
+                message = f"made {_asked(opt)} evaluations before, and max_evals is {max_evals}"
+            elif waiting or _asked(opt) < max_evals:
                 message = f"stopped after max_time = {max_time} s"
         except StopIteration:
             message = "stopped by the callback"
         except KeyboardInterrupt:
             log.warning("%s", _after_interrupt(opt))
             raise
-    failed = sum(t.state == "failed" for t in opt.trials)
+    ended = made(opt.trials)
+    failed = sum(t.state == "failed" for t in ended)
     if failed:
-        log.warning("%d of %d evaluations failed", failed, len(opt.trials))
+        log.warning("%d of %d evaluations failed", failed, len(ended))
     log.info("%s", opt.guarantee)
     return _result(opt, message)
 
@@ -245,7 +246,7 @@ def _check_callback(callback: Any) -> None:
         raise TypeError(f"callback must be a function of one result, got {callback!r}")
 
 
-def _made(opt: Optimizer) -> int:
+def _asked(opt: Optimizer) -> int:
     """Evaluations that were asked for; not those made elsewhere."""
     return sum(trial.info["source"] != "told" for trial in opt.trials)
 
@@ -300,7 +301,7 @@ def _result(opt: Optimizer, message: str) -> OptimizeResult:
     result.update(
         x=None if best is None else best.x.copy(),
         fun=np.nan if best is None else best.value,
-        nfev=_made(opt) - len(opt.pending),
+        nfev=len(made(trials)),
         success=best is not None,
         message=message,
         x_iters=np.array([t.x for t in trials]).reshape(-1, opt.box.D),
