@@ -90,7 +90,7 @@ class Optimizer:
             suggest_evals = whole_number("suggest_evals", suggest_evals, 100)
         if max_evals is not None:
             max_evals = whole_number("max_evals", max_evals, 1)
-        self.n_init = N_INIT if max_evals is None else min(N_INIT, max(1, max_evals // 2))
+        self.n_init = initial_points(max_evals)
         if n_init is not None:
             self.n_init = whole_number("n_init", n_init, 1)
         self.suggest_time, self.suggest_evals = suggest_time, suggest_evals
@@ -376,6 +376,11 @@ class Optimizer:
             if self.max_evals != run.settings["max_evals"]:
                 why = f"max_evals was {run.settings['max_evals']}, on which suggestions may depend"
             log.warning("%s: the run goes on, but not bit for bit as it would have", why)
+
+
+def initial_points(max_evals: int | None) -> int:
+    """How many points come before the strategy takes over, where ``n_init`` does not say."""
+    return N_INIT if max_evals is None else min(N_INIT, max(1, max_evals // 2))
 
 
 def _aim(limit: float | None) -> float | None:
