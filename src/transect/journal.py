@@ -124,6 +124,7 @@ class Journal:
             self._file.execute("PRAGMA journal_mode = WAL")  # readers do not wait for the writer
             self._file.execute("PRAGMA synchronous = FULL")
             self._open = True
+            self._changes: list[tuple[Any, ...]] = []  # rows of settings
         except BaseException:
             self._lock.release()
             raise
@@ -139,10 +140,8 @@ class Journal:
             self._file.execute(f"PRAGMA user_version = {FORMAT}")
 
     def change(self, setting: str, value: Any) -> None:
-        """Keep another value of a setting."""
-        with self._whole():
-            row = _checked(setting, dumps(value))
-            self._file.execute("REPLACE INTO run VALUES (?, ?, ?)", row)
+        """Keep another value of a setting, once something else is kept."""
+        self._changes.append(_checked(setting, dumps(value)))
 
     def asked(self, entry: Entry, memory: Any | None = None, *, queued: bool = False) -> None:
         """Keep a trial that was asked for, and what the strategy knew before that.
@@ -193,11 +192,14 @@ class Journal:
             raise ValueError(f"{self.path} was closed; another Optimizer can go on with it")
         self._file.execute("BEGIN IMMEDIATE")
         try:
+            for row in self._changes:
+                self._file.execute("REPLACE INTO run VALUES (?, ?, ?)", row)
             yield
         except BaseException:
             self._file.execute("ROLLBACK")
             raise
         self._file.execute("COMMIT")
+        self._changes.clear()
 
 
 def read(path: str | Path) -> Run:

@@ -6,13 +6,16 @@ import logging
 from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import closing
+from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from ._array import Host
 from ._checks import one_number, positive_number, whole_number
 from ._clock import deadline_in, late, left
+from .box import Box
 from .evaluate import Evaluator, Here, Objective, OnExecutor, Outcome, Processes
 from .optimizer import DEFAULT_STRATEGY, Optimizer
 from .strategies import Strategy
@@ -20,6 +23,9 @@ from .trial import Trial, made
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
+
+# Points (k, D) that a run begins with, and their values where they are known.
+Given: TypeAlias = tuple[Host, list[float] | None]
 
 log = logging.getLogger("transect")
 
@@ -107,8 +113,9 @@ def minimize(
     retries = whole_number("retries", retries, 0)
     evaluator = _evaluator(f, workers, executor, eval_time)
     limits = max_evals, n_init, suggest_time
+    given = _given(bounds, x0, y0)
     with _optimizer(bounds, strategy, seed, limits, journal, maximize=False) as opt:
-        _seed_points(opt, x0, y0)
+        _begin_with(opt, given)
         return _run(opt, evaluator, max_evals, max_time, retries, callback, progress)
 
 
@@ -137,8 +144,9 @@ def maximize(
     retries = whole_number("retries", retries, 0)
     evaluator = _evaluator(f, workers, executor, eval_time)
     limits = max_evals, n_init, suggest_time
+    given = _given(bounds, x0, y0)
     with _optimizer(bounds, strategy, seed, limits, journal, maximize=True) as opt:
-        _seed_points(opt, x0, y0)
+        _begin_with(opt, given)
         return _run(opt, evaluator, max_evals, max_time, retries, callback, progress)
 
 
@@ -251,26 +259,57 @@ def _asked(opt: Optimizer) -> int:
     return sum(trial.info["source"] != "told" for trial in opt.trials)
 
 
-def _seed_points(opt: Optimizer, x0: Any, y0: Any) -> None:
-    """Queue x0, or tell it with its values y0: what a journal does not have of them already."""
+def _given(bounds: Any, x0: Any, y0: Any) -> Given | None:
+    """What a run begins with, checked before a journal is touched."""
     if x0 is None:
         if y0 is not None:
             raise ValueError("y0 needs x0: the points its values belong to")
-        return
-    points = opt.box.check_points(x0, "x0")
-    sources = [trial.info["source"] for trial in opt.trials]
+        return None
+    points = Box.of(bounds).check_points(x0, "x0")
     if y0 is None:
-        if "given" not in sources and not opt.queued:  # all of them are queued at once, or none
-            opt.suggest_first(points)
-        return
+        return points, None
     values = [y0] if not np.iterable(y0) or isinstance(y0, str) else list(y0)
     if len(values) != len(points):
         raise ValueError(
             f"y0 must have one value per point of x0: {len(points)}, got {len(values)}"
         )
-    numbers = [one_number("y0", value) for value in values]  # all of them before the first tell
-    for i in range(sources.count("told"), len(points)):
-        opt.tell(points[i], numbers[i])
+    return points, [one_number("y0", value) for value in values]
+
+
+def _begin_with(opt: Optimizer, given: Given | None) -> None:
+    """Queue the points, or tell them with their values: what a journal does not have of them.
+
+    A journal that was begun with other ones, or with none, is not changed: ValueError.
+    """
+    if given is None or not len(given[0]):
+        return
+    points, values = given
+    if values is None:
+        begun = [t.x for t in opt.trials if t.info["source"] == "given"] + list(opt.queued)
+        if not opt.trials and not begun:
+            opt.suggest_first(points)
+        elif not np.array_equal(begun, points):  # all of them are queued at once, or none
+            raise _other_beginning(opt)
+        return
+    told = list(takewhile(lambda t: t.info["source"] == "told", opt.trials))
+    same = all(_is_of(t, x, y) for t, x, y in zip(told, points, values, strict=False))
+    whole = len(told) == len(points)
+    if not same or not (whole or len(opt.trials) == len(told) < len(points)):
+        raise _other_beginning(opt)
+    for i in range(len(told), len(points)):
+        opt.tell(points[i], values[i])
+
+
+def _is_of(trial: Trial, x: Host, y: float) -> bool:
+    """Whether this is what a point and its value were told as."""
+    return np.array_equal(trial.x, x) and trial.value == (y if np.isfinite(y) else None)
+
+
+def _other_beginning(opt: Optimizer) -> ValueError:
+    return ValueError(
+        f"x0 and y0 are not what {opt.journal} was begun with: give the same, or none, to go on "
+        "with it, or choose another name for this run"
+    )
 
 
 def _record(opt: Optimizer, trial: Trial, outcome: Outcome) -> None:

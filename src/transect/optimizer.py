@@ -195,9 +195,9 @@ class Optimizer:
         return self._journal is not None and self._journal.run is not None
 
     @property
-    def queued(self) -> int:
-        """How many points are left of those to ask for first."""
-        return len(self._queue)
+    def queued(self) -> tuple[Host, ...]:
+        """What is left of the points (D,) to ask for first."""
+        return tuple(self._queue)
 
     @property
     def pending(self) -> tuple[Trial, ...]:
