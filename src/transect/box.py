@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ._array import Host
 from ._checks import numbers_array
@@ -21,6 +22,34 @@ class Box:
 
     lower: Host
     upper: Host
+
+    def __post_init__(self) -> None:
+        try:
+            lower, upper = numbers_array(self.lower), numbers_array(self.upper)
+        except ValueError:
+            raise ValueError("bounds must be real numbers: lower (D,) and upper (D,)") from None
+        if lower.ndim != 1 or lower.shape != upper.shape:
+            raise ValueError(
+                "bounds must be two vectors of as many numbers, lower (D,) and upper (D,); "
+                f"got shapes {lower.shape} and {upper.shape}"
+            )
+        object.__setattr__(self, "lower", lower)
+        object.__setattr__(self, "upper", upper)
+        self._check()
+
+    def _check(self) -> None:
+        """Raise unless all bounds are finite, and lower ones less than upper ones."""
+        if self.D == 0:
+            raise ValueError("bounds must name at least one variable; got none")
+        bad = ~(np.isfinite(self.lower) & np.isfinite(self.upper))
+        self._refuse(bad, "bounds must be finite")
+        self._refuse(self.lower >= self.upper, "bounds must have lower < upper")
+        self._refuse(self.half_width == 0.0, "bounds are too close")
+
+    def _refuse(self, bad: NDArray[np.bool_], why: str) -> None:
+        if bad.any():
+            at = int(np.argmax(bad))
+            raise ValueError(f"{why}; bounds[{at}] is ({self.lower[at]}, {self.upper[at]})")
 
     @staticmethod
     def of(bounds: Any) -> Box:
@@ -44,21 +73,7 @@ class Box:
                 f"bounds must have shape (D, 2), one (lower, upper) pair per variable; "
                 f"got shape {table.shape}"
             )
-        if len(table) == 0:
-            raise ValueError("bounds must name at least one variable; got none")
-        bad = np.flatnonzero(~np.isfinite(table).all(axis=1))
-        if len(bad):
-            raise ValueError(f"bounds must be finite; bounds[{bad[0]}] is {_pair(table, bad[0])}")
-        bad = np.flatnonzero(table[:, 0] >= table[:, 1])
-        if len(bad):
-            raise ValueError(
-                f"bounds must have lower < upper; bounds[{bad[0]}] is {_pair(table, bad[0])}"
-            )
-        box = Box(table[:, 0].copy(), table[:, 1].copy())
-        bad = np.flatnonzero(box.half_width == 0.0)
-        if len(bad):
-            raise ValueError(f"bounds are too close; bounds[{bad[0]}] is {_pair(table, bad[0])}")
-        return box
+        return Box(table[:, 0], table[:, 1])
 
     @property
     def D(self) -> int:
@@ -105,7 +120,3 @@ class Box:
     def sample(self, rng: np.random.Generator, count: int) -> Host:
         """``count`` uniform points (count, D) in [-1, 1]^D."""
         return rng.uniform(-1.0, 1.0, (count, self.D))
-
-
-def _pair(table: Host, row: int) -> str:
-    return f"({table[row, 0]}, {table[row, 1]})"
