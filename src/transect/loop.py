@@ -88,15 +88,17 @@ def minimize(
         ``client.get_executor()``, mpi4py.futures, loky), or a function that makes one, and
         another should it break; ``workers`` at a time (default: as many as it has).
     eval_time
-        Seconds an evaluation may take; a longer one is stopped, and counts as failed. An
-        executor's is left to itself.
+        Seconds an evaluation may take; a longer one is stopped, and counts as failed. For that
+        f runs in a process of its own, also without ``workers``: what it changes there, a
+        counter for one, is not seen here. An executor's evaluation is left to itself.
     retries
         How often an evaluation is made again whose worker died; then it counts as failed.
     journal
         A file to keep every trial in as it comes (SQLite; see ``transect report``). If it is
         there already, the run goes on where it stopped: what was being evaluated then is
         evaluated again, nothing else, and without suggest_time the points that follow are those
-        of a run that was not interrupted.
+        of a run that was not interrupted. With other bounds, strategy, seed, n_init, x0 or y0
+        than it was begun with that is an error.
     callback
         Called with an OptimizeResult after every evaluation; StopIteration ends the run.
     progress
