@@ -43,6 +43,7 @@ LAYERS = [
     "optimizer",
     "planner",
     "evaluate",
+    "result",
     "loop",
     "report",
     "space",

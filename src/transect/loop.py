@@ -332,13 +332,13 @@ def _record(opt: Optimizer, trial: Trial, outcome: Outcome) -> None:
 
 
 def _result(opt: Optimizer, message: str) -> OptimizeResult:
-    from scipy.optimize import OptimizeResult
+    from .result import RunResult  # here, as SciPy's optimisers take long to load
 
     best, trials = opt.best, opt.trials
     if best is None and message != "running":
         errors = [t.error for t in trials if t.error]
         message += f"; none gave a value, the first because: {errors[0]}" if errors else ""
-    result = OptimizeResult()
+    result = RunResult()
     result.update(
         x=None if best is None else best.x.copy(),
         fun=np.nan if best is None else best.value,
