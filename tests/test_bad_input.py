@@ -130,6 +130,23 @@ def test_an_unknown_strategy_lists_the_known_ones(name: str) -> None:
         Optimizer(SQUARE, name)
     for known in ("ms-ucb", "gp-ucb", "random", repr(name)):
         assert known in str(caught.value)
+    assert ("did you mean" in str(caught.value)) == (name not in ("", "bayes"))
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("Anchored", "anchored"),
+        ("MS-UCB", "ms-ucb"),
+        ("msucb", "ms-ucb"),
+        ("LineBO", "line-bo"),
+        ("REMBO", "rembo"),
+        ("dropout_ucb", "dropout-ucb"),
+    ],
+)
+def test_a_name_that_is_nearly_right_is_refused_with_the_right_one(name: str, meant: str) -> None:
+    with pytest.raises(ValueError, match=f"got {name!r}; did you mean {meant!r}\\?$"):
+        Optimizer(SQUARE, name)
 
 
 @pytest.mark.parametrize("strategy", [None, 3, ["ms-ucb"], object()], ids=label)

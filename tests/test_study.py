@@ -236,6 +236,7 @@ VARIABLE = "[[space.variables]]\nname = 'a'\nlower = 0\nupper = 1\n"
         ("run", "maximize = 'yes'", "run.maximize must be true or false"),
         ("run", "journal = 3", "run.journal must be a text"),
         ("run", "strategy = 'best'", "run.strategy must be one of anchored"),
+        ("run", "strategy = 'Anchored'", r"did you mean 'anchored'\?"),
         ("strategy", "d = 5", "strategy.d is unknown; known are insurance"),
         ("strategy", "insurance = 2", "strategy: insurance must be a share"),
         ("strategy", "insurance = 0.1\n[run]\nstrategy = 'ms-ucb'\n", "strategy.insurance is unkn"),

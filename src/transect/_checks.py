@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import numbers
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,15 @@ def positive_number(name: str, value: Any, below: float = math.inf) -> float:
         return float(value)
     expected = "a positive number" if below == math.inf else f"a number between 0 and {below:g}"
     raise ValueError(f"{name} must be {expected}, got {value!r}")
+
+
+def known_name(name: str, value: str, known: Collection[str]) -> str:
+    """``value``, if it is one of the ``known``; else the error suggests the nearest of them."""
+    if value in known:
+        return value
+    near = difflib.get_close_matches(value.lower(), known, 1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise ValueError(f"{name} must be one of {', '.join(known)}; got {value!r:.100}{hint}")
 
 
 def is_real(value: Any) -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ._array import Host
-from ._checks import one_number, positive_number, whole_number
+from ._checks import known_name, one_number, positive_number, whole_number
 from ._clock import deadline_in
 from ._threads import quiet_blas
 from .box import Box
@@ -25,6 +25,7 @@ from .certificate import of_run, of_strategy
 from .journal import Entry, Journal, Run
 from .pace import prepare
 from .strategies import (
+    BY_NAME,
     N_INIT,
     Anchored,
     Guarantee,
@@ -82,6 +83,8 @@ class Optimizer:
         journal: str | Path | None = None,
     ) -> None:
         self.box = Box.of(bounds)
+        if isinstance(strategy, str):
+            known_name("strategy", strategy, BY_NAME)
         self.strategy = resolve(strategy)
         if suggest_time is not None:
             suggest_time = positive_number("suggest_time", suggest_time)

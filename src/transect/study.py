@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._array import Host
-from ._checks import is_real, positive_number, whole_number
+from ._checks import is_real, known_name, positive_number, whole_number
 from .loop import maximize, minimize
 from .objectives import Program, PythonFunction
 from .space import Space
@@ -174,9 +174,7 @@ def _one_by_one(table: _Table) -> Parts:
 
 
 def _strategy(root: _Table, run: _Table, D: int, max_evals: int) -> Strategy:
-    name = run.take("strategy", _text) or "anchored"
-    if name not in BY_NAME:
-        raise ValueError(f"run.strategy must be one of {', '.join(BY_NAME)}; got {name!r}")
+    name = known_name("run.strategy", run.take("strategy", _text) or "anchored", BY_NAME)
     # A surrogate is an object, which a table of plain entries cannot say.
     known = [field.name for field in fields(BY_NAME[name]) if field.name != "surrogate"]
     options = root.table("strategy", known).entries
