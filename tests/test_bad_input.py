@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, cast
@@ -11,9 +12,9 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.optimize import Bounds
+from scipy.optimize import Bounds, OptimizeResult
 
-from transect import GPUCB, MSUCB, Optimizer, RandomSearch, Trial, maximize, minimize
+from transect import GPUCB, MSUCB, Optimizer, RandomSearch, Trial, maximize, minimize, report
 
 Point = NDArray[np.float64]
 Result = Any  # OptimizeResult: its attributes are set at run time
@@ -224,6 +225,26 @@ def test_bad_options_of_a_run(
     with pytest.raises(error, match=message):
         solve(calls.append, SQUARE, **{"max_evals": 5, "strategy": "random", **options})
     assert calls == [], "what is wrong is said before the first evaluation"
+
+
+@pytest.mark.parametrize("within", ["a", -0.1, math.nan, True, [1.0]], ids=label)
+def test_a_limit_for_a_suggestion_that_is_none(within: Any) -> None:
+    opt = Optimizer(SQUARE, "random")
+    with pytest.raises(ValueError, match="within must be a number of seconds, at least 0, got"):
+        opt.ask(within)
+    assert opt.trials == ()
+
+
+def test_a_device_without_torch_is_missed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ImportError, match="device 'cuda' needs torch"):
+        Optimizer(SQUARE, device="cuda")
+
+
+@pytest.mark.parametrize("run", [3, None, {"trials": ()}, OptimizeResult()], ids=label)
+def test_a_report_on_what_is_no_run(run: Any) -> None:
+    with pytest.raises(TypeError, match="run must be a result, or the path of a journal, got"):
+        report(run)
 
 
 @pytest.mark.parametrize("f", [None, 3.0, "bowl", [bowl]], ids=label)

@@ -101,6 +101,16 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
         minimize(bowl, BOX, 2, journal=tmp_path / "no" / "run.db", progress=False)
 
 
+def test_a_name_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="journal must be the path of a file, got ''"):
+        minimize(bowl, BOX, 2, journal="", progress=False)
+    for folder in (".", "..", tmp_path):
+        with pytest.raises(IsADirectoryError, match=f"{folder} is a folder, not a journal"):
+            minimize(bowl, BOX, 2, journal=folder, progress=False)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

@@ -339,7 +339,7 @@ def test_points_in_y0_count_towards_n_init() -> None:
         (TypeError("inside f"), "TypeError: inside f"),
         (math.nan, "the value is nan"),
         (-math.inf, "the value is -inf"),
-        (10**400, "the value is nan"),
+        (10**400, "the value is inf"),
         (None, "the value is None"),
     ],
     ids=str,

@@ -50,7 +50,7 @@ def one_number(name: str, value: Any) -> float:
         try:
             return float(value)
         except OverflowError:  # an integer beyond 1e308
-            return math.nan
+            return math.inf if value > 0 else -math.inf  # type: ignore[operator]
     shape = getattr(value, "shape", None)
     kind = getattr(getattr(value, "dtype", None), "kind", "f")  # torch's dtypes have none
     if shape is not None and all(n == 1 for n in shape) and kind in "biuf":

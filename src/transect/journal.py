@@ -114,7 +114,11 @@ class Journal:
     """
 
     def __init__(self, path: str | Path) -> None:
+        if str(path) == "":
+            raise ValueError("journal must be the path of a file, got ''")
         self.path = Path(path)
+        if self.path.is_dir():
+            raise IsADirectoryError(f"{self.path} is a folder, not a journal")
         if not self.path.parent.is_dir():
             raise FileNotFoundError(f"there is no folder {self.path.parent} for the journal")
         self._lock = FileLock(self.path.with_name(self.path.name + "-lock"), str(self.path))

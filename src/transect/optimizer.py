@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from ._array import Host
-from ._checks import known_name, one_number, positive_number, whole_number
+from ._array import Host, to_device
+from ._checks import is_real, known_name, one_number, positive_number, whole_number
 from ._clock import deadline_in
 from ._threads import quiet_blas
 from .box import Box
@@ -96,6 +96,7 @@ class Optimizer:
         self.n_init = initial_points(max_evals)
         if n_init is not None:
             self.n_init = whole_number("n_init", n_init, 1)
+        to_device(np.zeros(1), device)  # that it is missing is said here, not by a later ask
         self.suggest_time, self.suggest_evals = suggest_time, suggest_evals
         self.seed, self.maximize, self.max_evals = seed, maximize, max_evals
         self._seed = _seed(seed)
@@ -127,6 +128,8 @@ class Optimizer:
 
     def ask(self, within: float | None = None) -> Trial:
         """The next point to evaluate; ``within`` so many seconds, if sooner than suggest_time."""
+        if within is not None and not (is_real(within) and within >= 0):
+            raise ValueError(f"within must be a number of seconds, at least 0, got {within!r}")
         self._replay()
         started = time.perf_counter()
         limits = [s for s in (within, self.suggest_time) if s is not None]

@@ -37,8 +37,10 @@ def report(run: Any, every: bool = False) -> str:
     if isinstance(run, str | Path):
         kept = read(run)
         settings, trials = kept.settings, kept.trials
-    else:
+    elif hasattr(run, "settings") and hasattr(run, "trials"):
         settings, trials = run.settings, run.trials
+    else:
+        raise TypeError(f"run must be a result, or the path of a journal, got {run!r:.100}")
     return "\n".join(_lines(settings, trials, every))
 
 

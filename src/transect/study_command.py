@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .journal import Run, read
-from .study import Study, carry_out, load
+from .study import Study, carry_out, check, load
 from .trial import Trial, made
 
 SUFFIX = ".toml"  # of a study; all else is taken for a journal
@@ -47,16 +47,16 @@ def run(arguments: argparse.Namespace) -> int:
     Exit code 0: all were made, and one at least gave a value; else 1.
     """
     study = load(arguments.study)
-    begun = study.journal.is_file() and study.journal.stat().st_size > 0
-    if arguments.command == "resume" and not begun:
+    if arguments.command == "resume" and not study.begun:
         raise FileNotFoundError(
             f"there is no journal {study.journal} to go on from; transect run begins one"
         )
-    if begun:
-        kept = _of_study(study)
-        ended = len(made(kept.run.trials))
+    kept = _of_study(study) if study.begun else None
+    check(study)
+    if kept is not None:
         print(
-            f"going on from {study.journal}: {ended} of {study.max_evals} evaluations made",
+            f"going on from {study.journal}: {len(made(kept.run.trials))} of {study.max_evals} "
+            "evaluations made",
             flush=True,  # before evaluations that may take hours
         )
     result = _result(study)
