@@ -9,6 +9,7 @@ of output weights: an expensive objective of 500 variables, and a noisy one. Rep
 """
 
 import argparse
+from pathlib import Path
 
 import numpy as np
 
@@ -19,8 +20,10 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--data", default="digits", choices=["digits", "mnist"])
 parser.add_argument("--evals", type=int, default=150)
 parser.add_argument("--device", help="a torch device, such as cuda")
-parser.add_argument("--out", default="network_weights.png")
+parser.add_argument("--out", type=Path, default=Path("network_weights.png"))
 arguments = parser.parse_args()
+if not arguments.out.parent.is_dir():
+    parser.error(f"--out: there is no folder {arguments.out.parent}")
 plots.require_matplotlib()
 
 problem = problems.network(500, data=arguments.data, device=arguments.device)

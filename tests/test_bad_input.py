@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, cast
@@ -11,9 +12,9 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.optimize import Bounds
+from scipy.optimize import Bounds, OptimizeResult
 
-from transect import GPUCB, MSUCB, Optimizer, RandomSearch, Trial, maximize, minimize
+from transect import GPUCB, MSUCB, Optimizer, RandomSearch, Trial, maximize, minimize, report
 
 Point = NDArray[np.float64]
 Result = Any  # OptimizeResult: its attributes are set at run time
@@ -130,6 +131,23 @@ def test_an_unknown_strategy_lists_the_known_ones(name: str) -> None:
         Optimizer(SQUARE, name)
     for known in ("ms-ucb", "gp-ucb", "random", repr(name)):
         assert known in str(caught.value)
+    assert ("did you mean" in str(caught.value)) == (name not in ("", "bayes"))
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("Anchored", "anchored"),
+        ("MS-UCB", "ms-ucb"),
+        ("msucb", "ms-ucb"),
+        ("LineBO", "line-bo"),
+        ("REMBO", "rembo"),
+        ("dropout_ucb", "dropout-ucb"),
+    ],
+)
+def test_a_name_that_is_nearly_right_is_refused_with_the_right_one(name: str, meant: str) -> None:
+    with pytest.raises(ValueError, match=f"got {name!r}; did you mean {meant!r}\\?$"):
+        Optimizer(SQUARE, name)
 
 
 @pytest.mark.parametrize("strategy", [None, 3, ["ms-ucb"], object()], ids=label)
@@ -207,6 +225,26 @@ def test_bad_options_of_a_run(
     with pytest.raises(error, match=message):
         solve(calls.append, SQUARE, **{"max_evals": 5, "strategy": "random", **options})
     assert calls == [], "what is wrong is said before the first evaluation"
+
+
+@pytest.mark.parametrize("within", ["a", -0.1, math.nan, True, [1.0]], ids=label)
+def test_a_limit_for_a_suggestion_that_is_none(within: Any) -> None:
+    opt = Optimizer(SQUARE, "random")
+    with pytest.raises(ValueError, match="within must be a number of seconds, at least 0, got"):
+        opt.ask(within)
+    assert opt.trials == ()
+
+
+def test_a_device_without_torch_is_missed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ImportError, match="device 'cuda' needs torch"):
+        Optimizer(SQUARE, device="cuda")
+
+
+@pytest.mark.parametrize("run", [3, None, {"trials": ()}, OptimizeResult()], ids=label)
+def test_a_report_on_what_is_no_run(run: Any) -> None:
+    with pytest.raises(TypeError, match="run must be a result, or the path of a journal, got"):
+        report(run)
 
 
 @pytest.mark.parametrize("f", [None, 3.0, "bowl", [bowl]], ids=label)

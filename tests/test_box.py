@@ -118,6 +118,27 @@ def test_kinds_of_bounds(bounds: Any) -> None:
     assert np.array_equal(box.upper, [1.0, 3.0])
 
 
+def test_a_box_made_directly_is_checked_as_well() -> None:
+    """Otherwise an optimizer would ask for points outside all bounds."""
+    lower = np.zeros(2)
+    box = Box(lower, [1, 1])  # type: ignore[arg-type]
+    lower[:] = 9.0
+    assert box.from_unit(np.ones(2)).tolist() == [1.0, 1.0]
+    assert box.lower.dtype == box.upper.dtype == np.float64
+    bad: list[tuple[Any, Any, str]] = [
+        ([1.0], [0.0], r"lower < upper; bounds\[0\] is \(1.0, 0.0\)"),
+        ([0.0, np.nan], [1.0, 1.0], r"finite; bounds\[1\] is \(nan, 1.0\)"),
+        ([0.0], [5e-324], r"too close; bounds\[0\]"),
+        ([0.0], [1.0, 2.0], r"two vectors .* got shapes \(1,\) and \(2,\)"),
+        (0.0, 1.0, r"two vectors .* got shapes \(\) and \(\)"),
+        (["low"], [1.0], "must be real numbers"),
+        ([], [], "at least one variable"),
+    ]
+    for low, high, message in bad:
+        with pytest.raises(ValueError, match=message):
+            Box(low, high)
+
+
 def test_scipy_bounds_broadcast() -> None:
     box = Box.of(Bounds(-1.0, [2.0, 3.0, 4.0]))
     assert np.array_equal(box.lower, [-1.0, -1.0, -1.0])

@@ -25,6 +25,14 @@ def test_network_weights(tmp_path: Path) -> None:
     assert (tmp_path / "network_weights.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_network_weights_misses_a_folder_before_the_evaluations(tmp_path: Path) -> None:
+    command = [sys.executable, str(EXAMPLES / "network_weights.py"), "--out", "no/x.png"]
+    out = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert out.returncode == 2
+    assert "--out: there is no folder no" in out.stderr
+    assert out.stdout == ""
+
+
 def test_ramp_loss_in_5000_dimensions(tmp_path: Path) -> None:
     text = run("ramp_loss_5000.py", tmp_path, "--evals", "50")
     assert "50 evaluations, best loss" in text

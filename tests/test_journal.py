@@ -93,12 +93,22 @@ def test_what_an_interrupted_run_did_is_there(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         minimize(f, BOX, 9, "random", journal=path, progress=False)
     assert [t.state for t in read(path).trials] == ["done", "done", "pending"]
-    assert "3 of 9 evaluations: 3 random, 1 pending" in report(path)
+    assert "2 of 9 evaluations: 2 initial; 1 pending" in report(path)
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="there is no folder"):
         minimize(bowl, BOX, 2, journal=tmp_path / "no" / "run.db", progress=False)
+
+
+def test_a_name_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="journal must be the path of a file, got ''"):
+        minimize(bowl, BOX, 2, journal="", progress=False)
+    for folder in (".", "..", tmp_path):
+        with pytest.raises(IsADirectoryError, match=f"{folder} is a folder, not a journal"):
+            minimize(bowl, BOX, 2, journal=folder, progress=False)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -237,7 +247,7 @@ def test_what_the_report_says(run: tuple[Path, Any]) -> None:
     lines = report(result).splitlines()
     failed = int(np.count_nonzero(np.isnan(result.func_vals)))
     assert lines[0] == "MSUCB(d=3, alpha=1), 7 variables, minimised, seed 5"
-    assert lines[1] == f"40 evaluations: 12 random, 28 suggested, {failed} failed"
+    assert lines[1] == f"40 evaluations: 12 initial, 28 suggested, {failed} failed"
     best = int(np.nanargmin(result.func_vals))
     assert lines[2] == f"best value {result.fun:.6g}, evaluation {best + 1}"
     total = sum(t.info["evaluations"] for t in result.trials if "evaluations" in t.info)
@@ -250,6 +260,16 @@ def test_what_the_report_says(run: tuple[Path, Any]) -> None:
     assert row[0] == "40"
     assert float(row[2]) == pytest.approx(-last.info["ucb"], rel=1e-4)
     assert row[-3:-1] == [f"{last.info['subspaces']}", f"{last.info['evaluations']:,}"]
+
+
+def test_only_what_the_run_evaluated_is_counted_as_made() -> None:
+    told = {"x0": [[0.0] * 7, [0.1] * 7], "y0": [0.45, None]}
+    r = minimize(bowl, BOX, 10, seed=0, n_init=3, **told, progress=False)  # type: ignore[arg-type]
+    counts = "10 evaluations: 1 initial, 9 suggested; 2 told from elsewhere"
+    assert report(r).splitlines()[1] == counts
+    with Optimizer(BOX, "random", seed=0, max_evals=4) as opt:
+        r.update(settings=opt.settings, trials=opt.trials)
+        assert report(r).splitlines()[1] == "0 of 4 evaluations: none yet"
 
 
 def test_the_whole_table(run: tuple[Path, Any], capsys: pytest.CaptureFixture[str]) -> None:

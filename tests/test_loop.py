@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import math
+import pickle
 import sys
 import time
 from collections.abc import Callable
@@ -66,6 +67,23 @@ def test_the_result_has_scipys_names() -> None:
     assert isinstance(r.fun, float)
     assert r.fun == min(r.func_vals)
     assert np.array_equal(r.x, r.x_iters[np.argmin(r.func_vals)])
+
+
+def test_a_result_is_shown_in_short() -> None:
+    r: Result = minimize(bowl, [(-1.0, 1.0)] * 100, 30, "random", seed=0)
+    assert str(r) == repr(r)
+    lines = [tuple(line.strip().split(": ", 1)) for line in str(r).splitlines()]
+    names = ["message", "success", "fun", "x", "nfev", "trials", "guarantee"]
+    assert [name for name, _ in lines] == names
+    assert "..." in lines[3][1]
+    assert lines[5:] == [("trials", "30 of them"), ("guarantee", str(r.guarantee))]
+    again = pickle.loads(pickle.dumps(r))
+    assert str(again) == str(r)
+    assert list(again) == list(r)
+    assert dir(r) == sorted(r)
+    assert np.array_equal(again.x_iters, r.x_iters)
+    del r.trials, r.guarantee
+    assert "guarantee" not in str(r)
 
 
 def test_maximize_returns_the_largest_value_with_its_own_sign() -> None:
@@ -321,7 +339,7 @@ def test_points_in_y0_count_towards_n_init() -> None:
         (TypeError("inside f"), "TypeError: inside f"),
         (math.nan, "the value is nan"),
         (-math.inf, "the value is -inf"),
-        (10**400, "the value is nan"),
+        (10**400, "the value is inf"),
         (None, "the value is None"),
     ],
     ids=str,

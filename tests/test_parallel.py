@@ -61,6 +61,18 @@ def test_they_are_indeed_made_side_by_side(tmp_path: Path) -> None:
     assert max(together) == 3
 
 
+def test_a_time_limit_alone_moves_evaluations_to_a_process_and_says_so() -> None:
+    calls: list[Any] = []
+
+    def f(x: Any) -> float:
+        calls.append(x)
+        return float(os.getpid())
+
+    assert set(run(f, 3, strategy="random", eval_time=60.0).func_vals) != {float(os.getpid())}
+    assert calls == []
+    assert "in a process of its own, also without ``workers``" in str(minimize.__doc__)
+
+
 def test_an_error_is_of_its_evaluation_alone() -> None:
     def f(x: Any) -> float:
         if x[0] > 0.0:

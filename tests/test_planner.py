@@ -111,6 +111,13 @@ def test_nothing_fits() -> None:
     assert "Nothing fits; this is the cheapest setting." in str(plan)
 
 
+@pytest.mark.parametrize("max_evals", [2, 3, 6, 9, 10, 40])
+def test_the_initial_design_is_the_runs(max_evals: int) -> None:
+    n_init = transect.Optimizer([(-1, 1)] * 10, max_evals=max_evals).n_init
+    assert transect.plan(10, max_evals).n_init == n_init
+    assert transect.plan(10, 40, n_init=12).n_init == 12
+
+
 def test_few_variables() -> None:
     assert {option.d for option in transect.plan(2, 10).options} == {1}
 

@@ -210,6 +210,47 @@ def test_points_to_begin_with_are_not_begun_with_again(tmp_path: Path) -> None:
     assert (told.nfev, more.nfev, len(more.trials)) == (4, 9, 12)
 
 
+GIVEN = np.linspace(-1.0, 1.0, 21).reshape(3, 7)
+VALUES = [3.0, None, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("begun", "now"),
+    [
+        ({}, {"x0": GIVEN}),
+        ({}, {"x0": GIVEN, "y0": VALUES}),
+        ({"x0": GIVEN}, {"x0": GIVEN[:2]}),
+        ({"x0": GIVEN}, {"x0": -GIVEN}),
+        ({"x0": GIVEN}, {"x0": GIVEN, "y0": VALUES}),
+        ({"x0": GIVEN, "y0": VALUES}, {"x0": GIVEN}),
+        ({"x0": GIVEN, "y0": VALUES}, {"x0": -GIVEN, "y0": VALUES}),
+        ({"x0": GIVEN, "y0": VALUES}, {"x0": GIVEN, "y0": [3.0, 2.0, 1.0]}),
+        ({"x0": GIVEN, "y0": VALUES}, {"x0": GIVEN, "y0": [3.0, None, 1.5]}),
+        ({"x0": GIVEN, "y0": VALUES}, {"x0": GIVEN[:2], "y0": VALUES[:2]}),
+        ({"x0": GIVEN[:2], "y0": VALUES[:2]}, {"x0": GIVEN, "y0": VALUES}),
+    ],
+)
+@pytest.mark.parametrize("evals", [2, 5])
+def test_other_points_to_begin_with_are_refused(
+    tmp_path: Path, begun: dict[str, Any], now: dict[str, Any], evals: int
+) -> None:
+    """Also where some of them are still to be evaluated; the same ones, or none, are fine."""
+    path = tmp_path / "run.db"
+    first = run(path, GPUCB(), Objective(), evals, **begun)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=r"x0 and y0 are not what .*run\.db was begun with"):
+        run(path, GPUCB(), Objective(), 7, **now)
+    assert path.read_bytes() == before
+    for same_again in ({}, begun):
+        same(run(path, GPUCB(), Objective(), evals, **same_again), first)
+
+
+def test_a_mistake_in_the_points_to_begin_with_begins_no_journal(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="y0 must have one value per point"):
+        run(tmp_path / "run.db", GPUCB(), Objective(), 5, x0=GIVEN, y0=[1.0])
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_run_that_ended_among_the_points_to_begin_with(tmp_path: Path) -> None:
     """After the file was made and before they were queued; or when some of them were told."""
     given, values = np.linspace(-1.0, 1.0, 21).reshape(3, 7), [3.0, 2.0, 1.0]
@@ -267,6 +308,8 @@ def test_a_seed_that_was_not_given_is_kept(tmp_path: Path) -> None:
     f = Objective(killed_at=(14,))
     with pytest.raises(Killed):
         run(tmp_path / "run.db", GPUCB(), f, 20, seed=None)
+    with pytest.raises(ValueError, match="seed None, not 0"):
+        run(tmp_path / "run.db", GPUCB(), f, 20, seed=0)
     again = run(tmp_path / "run.db", GPUCB(), f, 20, seed=None)
     drawn = [t.x for t in again.trials]
     assert len({x.tobytes() for x in drawn}) == 20, "no point is asked for twice"

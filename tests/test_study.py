@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from helpers import has_ended
+from transect import minimize
 from transect.cli import main
 from transect.journal import read
 from transect.space import Space
@@ -235,6 +236,7 @@ VARIABLE = "[[space.variables]]\nname = 'a'\nlower = 0\nupper = 1\n"
         ("run", "maximize = 'yes'", "run.maximize must be true or false"),
         ("run", "journal = 3", "run.journal must be a text"),
         ("run", "strategy = 'best'", "run.strategy must be one of anchored"),
+        ("run", "strategy = 'Anchored'", r"did you mean 'anchored'\?"),
         ("strategy", "d = 5", "strategy.d is unknown; known are insurance"),
         ("strategy", "insurance = 2", "strategy: insurance must be a share"),
         ("strategy", "insurance = 0.1\n[run]\nstrategy = 'ms-ucb'\n", "strategy.insurance is unkn"),
@@ -364,6 +366,43 @@ def test_a_journal_of_other_variables_is_refused(
         assert "study.db is of another run: space differs" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        (("seed = 0", "seed = 1"), "study.db is of another run: seed 0, not 1"),
+        (('"random"', '"gp-ucb"'), "study.db is of another run: strategy"),
+        (("max_evals", "n_init = 3\nmax_evals"), "study.db is of another run: n_init 1, not 3"),
+        ((":f", ":g"), "objective.function: AttributeError"),
+    ],
+)
+def test_what_is_refused_is_not_said_to_go_on(
+    changed: tuple[str, str], why: str, write: Any, tmp_path: Path, capsys: Any
+) -> None:
+    study = write(python_function(tmp_path, "return 1.0"), TWO, RANDOM, "max_evals = 3\n")
+    assert main(["run", str(study)]) == 0
+    capsys.readouterr()
+    before = study.with_suffix(".db").read_bytes()
+    study.write_text(study.read_text().replace(*changed))
+    assert main(["run", str(study)]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert why in said.err
+    assert study.with_suffix(".db").read_bytes() == before
+
+
+def test_a_journal_is_no_study(
+    finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    journal = finished.with_suffix(".db")
+    assert main(["run", str(journal)]) == 2
+    why = "this is a journal, not a study; status, best and report take journals"
+    assert capsys.readouterr().err == f"transect: {journal}: {why}\n"
+    other = tmp_path / "other.toml"
+    other.write_bytes(b"\xff\xfe")
+    assert main(["run", str(other)]) == 2
+    assert "a study is a text file in TOML, and this is no text" in capsys.readouterr().err
+
+
 def test_a_run_without_any_value_ends_with_1(
     write: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -452,10 +491,22 @@ def test_status(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
             "done": 12 - failed,
             "failed": failed,
             "pending": 0,
+            "told": 0,
             "max_evals": 12,
             "value": best.value,
             "evaluation": best.id + 1,
         }
+
+
+def test_status_counts_what_was_told_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run.db"
+    given: dict[str, Any] = {"x0": [[0.0], [0.5]], "y0": [1.0, None]}
+    minimize(lambda x: 2.0, [(-1, 1)], 3, "random", journal=path, progress=False, **given)
+    assert main(["status", str(path)]) == 0
+    counts = "3 of 3 evaluations done, 0 failed, 0 pending; 2 told from elsewhere"
+    assert capsys.readouterr().out.splitlines()[0] == f"{path}: {counts}"
 
 
 def test_status_of_a_journal_that_has_become_longer(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import numbers
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,15 @@ def positive_number(name: str, value: Any, below: float = math.inf) -> float:
     raise ValueError(f"{name} must be {expected}, got {value!r}")
 
 
+def known_name(name: str, value: str, known: Collection[str]) -> str:
+    """``value``, if it is one of the ``known``; else the error suggests the nearest of them."""
+    if value in known:
+        return value
+    near = difflib.get_close_matches(value.lower(), known, 1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise ValueError(f"{name} must be one of {', '.join(known)}; got {value!r:.100}{hint}")
+
+
 def is_real(value: Any) -> bool:
     """Whether ``value`` is a real number; True and False are not."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
@@ -39,7 +50,7 @@ def one_number(name: str, value: Any) -> float:
         try:
             return float(value)
         except OverflowError:  # an integer beyond 1e308
-            return math.nan
+            return math.inf if value > 0 else -math.inf  # type: ignore[operator]
     shape = getattr(value, "shape", None)
     kind = getattr(getattr(value, "dtype", None), "kind", "f")  # torch's dtypes have none
     if shape is not None and all(n == 1 for n in shape) and kind in "biuf":

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ._array import Host
 from ._checks import numbers_array
@@ -24,6 +25,34 @@ class Box:
 
     lower: Host
     upper: Host
+
+    def __post_init__(self) -> None:
+        try:
+            lower, upper = numbers_array(self.lower), numbers_array(self.upper)
+        except ValueError:
+            raise ValueError("bounds must be real numbers: lower (D,) and upper (D,)") from None
+        if lower.ndim != 1 or lower.shape != upper.shape:
+            raise ValueError(
+                "bounds must be two vectors of as many numbers, lower (D,) and upper (D,); "
+                f"got shapes {lower.shape} and {upper.shape}"
+            )
+        object.__setattr__(self, "lower", lower)
+        object.__setattr__(self, "upper", upper)
+        self._check()
+
+    def _check(self) -> None:
+        """Raise unless all bounds are finite, and lower ones less than upper ones."""
+        if self.D == 0:
+            raise ValueError("bounds must name at least one variable; got none")
+        bad = ~(np.isfinite(self.lower) & np.isfinite(self.upper))
+        self._refuse(bad, "bounds must be finite")
+        self._refuse(self.lower >= self.upper, "bounds must have lower < upper")
+        self._refuse(self.half_width == 0.0, "bounds are too close")
+
+    def _refuse(self, bad: NDArray[np.bool_], why: str) -> None:
+        if bad.any():
+            at = int(np.argmax(bad))
+            raise ValueError(f"{why}; bounds[{at}] is ({self.lower[at]}, {self.upper[at]})")
 
     @staticmethod
     def of(bounds: Any) -> Box:
@@ -47,21 +76,7 @@ class Box:
                 f"bounds must have shape (D, 2), one (lower, upper) pair per variable; "
                 f"got shape {table.shape}"
             )
-        if len(table) == 0:
-            raise ValueError("bounds must name at least one variable; got none")
-        bad = np.flatnonzero(~np.isfinite(table).all(axis=1))
-        if len(bad):
-            raise ValueError(f"bounds must be finite; bounds[{bad[0]}] is {_pair(table, bad[0])}")
-        bad = np.flatnonzero(table[:, 0] >= table[:, 1])
-        if len(bad):
-            raise ValueError(
-                f"bounds must have lower < upper; bounds[{bad[0]}] is {_pair(table, bad[0])}"
-            )
-        box = Box(table[:, 0].copy(), table[:, 1].copy())
-        bad = np.flatnonzero(box.half_width == 0.0)
-        if len(bad):
-            raise ValueError(f"bounds are too close; bounds[{bad[0]}] is {_pair(table, bad[0])}")
-        return box
+        return Box(table[:, 0], table[:, 1])
 
     @property
     def D(self) -> int:
@@ -121,7 +136,3 @@ def is_among(u: Host, X: Host) -> bool:
         gap = np.abs(X[np.ix_(rows, part)] - u[part])
         rows = rows[np.all(gap < DUPLICATE, axis=1)]
     return len(rows) > 0
-
-
-def _pair(table: Host, row: int) -> str:
-    return f"({table[row, 0]}, {table[row, 1]})"

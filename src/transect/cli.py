@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from . import __version__
+from ._checks import positive_number, whole_number
 from .experiments.command import add_bench
 
 
@@ -94,6 +95,11 @@ def _add_plan(commands: Any) -> None:
 def _plan(arguments: argparse.Namespace) -> int:
     from .planner import plan
 
+    for name in ("dim", "evals"):
+        whole_number(f"--{name}", getattr(arguments, name), 2)
+    for name in ("seconds", "total", "memory"):
+        if getattr(arguments, name) is not None:
+            positive_number(f"--{name}", getattr(arguments, name))
     found = plan(
         arguments.dim,
         arguments.evals,
@@ -134,10 +140,8 @@ def _demo(arguments: argparse.Namespace) -> int:
     from .problems import levy
     from .strategies import RandomSearch
 
-    if arguments.dim < 2:
-        raise ValueError(f"--dim must be at least 2, got {arguments.dim}")
-    if arguments.evals < 1:
-        raise ValueError(f"--evals must be at least 1, got {arguments.evals}")
+    for name, least in (("dim", 2), ("evals", 1), ("seed", 0)):
+        whole_number(f"--{name}", getattr(arguments, name), least)
     out = arguments.out if arguments.out.suffix else arguments.out.with_suffix(".png")
     if not out.parent.is_dir():
         raise ValueError(f"--out: there is no folder {out.parent}")

@@ -114,7 +114,11 @@ class Journal:
     """
 
     def __init__(self, path: str | Path) -> None:
+        if str(path) == "":
+            raise ValueError("journal must be the path of a file, got ''")
         self.path = Path(path)
+        if self.path.is_dir():
+            raise IsADirectoryError(f"{self.path} is a folder, not a journal")
         if not self.path.parent.is_dir():
             raise FileNotFoundError(f"there is no folder {self.path.parent} for the journal")
         self._lock = FileLock(self.path.with_name(self.path.name + "-lock"), str(self.path))
@@ -124,6 +128,7 @@ class Journal:
             self._file.execute("PRAGMA journal_mode = WAL")  # readers do not wait for the writer
             self._file.execute("PRAGMA synchronous = FULL")
             self._open = True
+            self._changes: list[tuple[Any, ...]] = []  # rows of settings
         except BaseException:
             self._lock.release()
             raise
@@ -139,10 +144,8 @@ class Journal:
             self._file.execute(f"PRAGMA user_version = {FORMAT}")
 
     def change(self, setting: str, value: Any) -> None:
-        """Keep another value of a setting."""
-        with self._whole():
-            row = _checked(setting, dumps(value))
-            self._file.execute("REPLACE INTO run VALUES (?, ?, ?)", row)
+        """Keep another value of a setting, once something else is kept."""
+        self._changes.append(_checked(setting, dumps(value)))
 
     def asked(self, entry: Entry, memory: Any | None = None, *, queued: bool = False) -> None:
         """Keep a trial that was asked for, and what the strategy knew before that.
@@ -193,11 +196,14 @@ class Journal:
             raise ValueError(f"{self.path} was closed; another Optimizer can go on with it")
         self._file.execute("BEGIN IMMEDIATE")
         try:
+            for row in self._changes:
+                self._file.execute("REPLACE INTO run VALUES (?, ?, ?)", row)
             yield
         except BaseException:
             self._file.execute("ROLLBACK")
             raise
         self._file.execute("COMMIT")
+        self._changes.clear()
 
 
 def read(path: str | Path) -> Run:

@@ -6,20 +6,26 @@ import logging
 from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import closing
+from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from ._array import Host
 from ._checks import one_number, positive_number, whole_number
 from ._clock import deadline_in, late, left
+from .box import Box
 from .evaluate import Evaluator, Here, Objective, OnExecutor, Outcome, Processes
 from .optimizer import DEFAULT_STRATEGY, Optimizer
 from .strategies import Strategy
-from .trial import Trial
+from .trial import Trial, made
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
+
+# Points (k, D) that a run begins with, and their values where they are known.
+Given: TypeAlias = tuple[Host, list[float] | None]
 
 log = logging.getLogger("transect")
 
@@ -82,15 +88,17 @@ def minimize(
         ``client.get_executor()``, mpi4py.futures, loky), or a function that makes one, and
         another should it break; ``workers`` at a time (default: as many as it has).
     eval_time
-        Seconds an evaluation may take; a longer one is stopped, and counts as failed. An
-        executor's is left to itself.
+        Seconds an evaluation may take; a longer one is stopped, and counts as failed. For that
+        f runs in a process of its own, also without ``workers``: what it changes there, a
+        counter for one, is not seen here. An executor's evaluation is left to itself.
     retries
         How often an evaluation is made again whose worker died; then it counts as failed.
     journal
         A file to keep every trial in as it comes (SQLite; see ``transect report``). If it is
         there already, the run goes on where it stopped: what was being evaluated then is
         evaluated again, nothing else, and without suggest_time the points that follow are those
-        of a run that was not interrupted.
+        of a run that was not interrupted. With other bounds, strategy, seed, n_init, x0 or y0
+        than it was begun with that is an error.
     callback
         Called with an OptimizeResult after every evaluation; StopIteration ends the run.
     progress
@@ -107,8 +115,9 @@ def minimize(
     retries = whole_number("retries", retries, 0)
     evaluator = _evaluator(f, workers, executor, eval_time)
     limits = max_evals, n_init, suggest_time
+    given = _given(bounds, x0, y0)
     with _optimizer(bounds, strategy, seed, limits, journal, maximize=False) as opt:
-        _seed_points(opt, x0, y0)
+        _begin_with(opt, given)
         return _run(opt, evaluator, max_evals, max_time, retries, callback, progress)
 
 
@@ -137,8 +146,9 @@ def maximize(
     retries = whole_number("retries", retries, 0)
     evaluator = _evaluator(f, workers, executor, eval_time)
     limits = max_evals, n_init, suggest_time
+    given = _given(bounds, x0, y0)
     with _optimizer(bounds, strategy, seed, limits, journal, maximize=True) as opt:
-        _seed_points(opt, x0, y0)
+        _begin_with(opt, given)
         return _run(opt, evaluator, max_evals, max_time, retries, callback, progress)
 
 
@@ -177,11 +187,11 @@ def _run(
     """Ask, evaluate, tell; first what was in flight when the run was interrupted, if it was."""
     deadline = deadline_in(None if max_time is None else positive_number("max_time", max_time))
     waiting, flying, lost = deque(opt.pending), set[int](), Counter[int]()
-    with closing(evaluator), _bar(max_evals, _made(opt) - len(waiting), progress) as bar:
+    with closing(evaluator), _bar(max_evals, _asked(opt) - len(waiting), progress) as bar:
         try:
             while True:
                 while len(flying) < evaluator.capacity and not late(deadline):
-                    if not waiting and _made(opt) >= max_evals:
+                    if not waiting and _asked(opt) >= max_evals:
                         break
                     limit = left(deadline) if deadline else None
                     trial = waiting.popleft() if waiting else opt.ask(limit)
@@ -203,18 +213,19 @@ def _run(
                     if callback is not None:
                         callback(_result(opt, "running"))
             message = f"made all {max_evals} evaluations"
-            if _made(opt) > max_evals:
-                message = f"made {_made(opt)} evaluations before, and max_evals is {max_evals}"
-            elif waiting or _made(opt) < max_evals:
+            if _asked(opt) > max_evals:
+                message = f"made {_asked(opt)} evaluations before, and max_evals is {max_evals}"
+            elif waiting or _asked(opt) < max_evals:
                 message = f"stopped after max_time = {max_time} s"
         except StopIteration:
             message = "stopped by the callback"
         except KeyboardInterrupt:
             log.warning("%s", _after_interrupt(opt))
             raise
-    failed = sum(t.state == "failed" for t in opt.trials)
+    ended = made(opt.trials)
+    failed = sum(t.state == "failed" for t in ended)
     if failed:
-        log.warning("%d of %d evaluations failed", failed, len(opt.trials))
+        log.warning("%d of %d evaluations failed", failed, len(ended))
     log.info("%s", opt.guarantee)
     return _result(opt, message)
 
@@ -245,31 +256,62 @@ def _check_callback(callback: Any) -> None:
         raise TypeError(f"callback must be a function of one result, got {callback!r}")
 
 
-def _made(opt: Optimizer) -> int:
+def _asked(opt: Optimizer) -> int:
     """Evaluations that were asked for; not those made elsewhere."""
     return sum(trial.info["source"] != "told" for trial in opt.trials)
 
 
-def _seed_points(opt: Optimizer, x0: Any, y0: Any) -> None:
-    """Queue x0, or tell it with its values y0: what a journal does not have of them already."""
+def _given(bounds: Any, x0: Any, y0: Any) -> Given | None:
+    """What a run begins with, checked before a journal is touched."""
     if x0 is None:
         if y0 is not None:
             raise ValueError("y0 needs x0: the points its values belong to")
-        return
-    points = opt.box.check_points(x0, "x0")
-    sources = [trial.info["source"] for trial in opt.trials]
+        return None
+    points = Box.of(bounds).check_points(x0, "x0")
     if y0 is None:
-        if "given" not in sources and not opt.queued:  # all of them are queued at once, or none
-            opt.suggest_first(points)
-        return
+        return points, None
     values = [y0] if not np.iterable(y0) or isinstance(y0, str) else list(y0)
     if len(values) != len(points):
         raise ValueError(
             f"y0 must have one value per point of x0: {len(points)}, got {len(values)}"
         )
-    numbers = [one_number("y0", value) for value in values]  # all of them before the first tell
-    for i in range(sources.count("told"), len(points)):
-        opt.tell(points[i], numbers[i])
+    return points, [one_number("y0", value) for value in values]
+
+
+def _begin_with(opt: Optimizer, given: Given | None) -> None:
+    """Queue the points, or tell them with their values: what a journal does not have of them.
+
+    A journal that was begun with other ones, or with none, is not changed: ValueError.
+    """
+    if given is None or not len(given[0]):
+        return
+    points, values = given
+    if values is None:
+        begun = [t.x for t in opt.trials if t.info["source"] == "given"] + list(opt.queued)
+        if not opt.trials and not begun:
+            opt.suggest_first(points)
+        elif not np.array_equal(begun, points):  # all of them are queued at once, or none
+            raise _other_beginning(opt)
+        return
+    told = list(takewhile(lambda t: t.info["source"] == "told", opt.trials))
+    same = all(_is_of(t, x, y) for t, x, y in zip(told, points, values, strict=False))
+    whole = len(told) == len(points)
+    if not same or not (whole or len(opt.trials) == len(told) < len(points)):
+        raise _other_beginning(opt)
+    for i in range(len(told), len(points)):
+        opt.tell(points[i], values[i])
+
+
+def _is_of(trial: Trial, x: Host, y: float) -> bool:
+    """Whether this is what a point and its value were told as."""
+    return np.array_equal(trial.x, x) and trial.value == (y if np.isfinite(y) else None)
+
+
+def _other_beginning(opt: Optimizer) -> ValueError:
+    return ValueError(
+        f"x0 and y0 are not what {opt.journal} was begun with: give the same, or none, to go on "
+        "with it, or choose another name for this run"
+    )
 
 
 def _record(opt: Optimizer, trial: Trial, outcome: Outcome) -> None:
@@ -290,17 +332,17 @@ def _record(opt: Optimizer, trial: Trial, outcome: Outcome) -> None:
 
 
 def _result(opt: Optimizer, message: str) -> OptimizeResult:
-    from scipy.optimize import OptimizeResult
+    from .result import RunResult  # here, as SciPy's optimisers take long to load
 
     best, trials = opt.best, opt.trials
     if best is None and message != "running":
         errors = [t.error for t in trials if t.error]
         message += f"; none gave a value, the first because: {errors[0]}" if errors else ""
-    result = OptimizeResult()
+    result = RunResult()
     result.update(
         x=None if best is None else best.x.copy(),
         fun=np.nan if best is None else best.value,
-        nfev=_made(opt) - len(opt.pending),
+        nfev=len(made(trials)),
         success=best is not None,
         message=message,
         x_iters=np.array([t.x for t in trials]).reshape(-1, opt.box.D),

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from ._array import Host
-from ._checks import one_number, positive_number, whole_number
+from ._array import Host, to_device
+from ._checks import is_real, known_name, one_number, positive_number, whole_number
 from ._clock import deadline_in
 from ._threads import quiet_blas
 from .box import Box
@@ -25,6 +25,7 @@ from .certificate import of_run, of_strategy
 from .journal import Entry, Journal, Run
 from .pace import prepare
 from .strategies import (
+    BY_NAME,
     N_INIT,
     Anchored,
     Guarantee,
@@ -82,6 +83,8 @@ class Optimizer:
         journal: str | Path | None = None,
     ) -> None:
         self.box = Box.of(bounds)
+        if isinstance(strategy, str):
+            known_name("strategy", strategy, BY_NAME)
         self.strategy = resolve(strategy)
         if suggest_time is not None:
             suggest_time = positive_number("suggest_time", suggest_time)
@@ -90,9 +93,10 @@ class Optimizer:
             suggest_evals = whole_number("suggest_evals", suggest_evals, 100)
         if max_evals is not None:
             max_evals = whole_number("max_evals", max_evals, 1)
-        self.n_init = N_INIT if max_evals is None else min(N_INIT, max(1, max_evals // 2))
+        self.n_init = initial_points(max_evals)
         if n_init is not None:
             self.n_init = whole_number("n_init", n_init, 1)
+        to_device(np.zeros(1), device)  # that it is missing is said here, not by a later ask
         self.suggest_time, self.suggest_evals = suggest_time, suggest_evals
         self.seed, self.maximize, self.max_evals = seed, maximize, max_evals
         self._seed = _seed(seed)
@@ -124,6 +128,8 @@ class Optimizer:
 
     def ask(self, within: float | None = None) -> Trial:
         """The next point to evaluate; ``within`` so many seconds, if sooner than suggest_time."""
+        if within is not None and not (is_real(within) and within >= 0):
+            raise ValueError(f"within must be a number of seconds, at least 0, got {within!r}")
         self._replay()
         started = time.perf_counter()
         limits = [s for s in (within, self.suggest_time) if s is not None]
@@ -195,9 +201,9 @@ class Optimizer:
         return self._journal is not None and self._journal.run is not None
 
     @property
-    def queued(self) -> int:
-        """How many points are left of those to ask for first."""
-        return len(self._queue)
+    def queued(self) -> tuple[Host, ...]:
+        """What is left of the points (D,) to ask for first."""
+        return tuple(self._queue)
 
     @property
     def pending(self) -> tuple[Trial, ...]:
@@ -376,6 +382,11 @@ class Optimizer:
             if self.max_evals != run.settings["max_evals"]:
                 why = f"max_evals was {run.settings['max_evals']}, on which suggestions may depend"
             log.warning("%s: the run goes on, but not bit for bit as it would have", why)
+
+
+def initial_points(max_evals: int | None) -> int:
+    """How many points come before the strategy takes over, where ``n_init`` does not say."""
+    return N_INIT if max_evals is None else min(N_INIT, max(1, max_evals // 2))
 
 
 def _aim(limit: float | None) -> float | None:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from ._checks import positive_number, whole_number
 from .costs import Speed, memory_at, run_seconds, shape_at, speed, suggestion_seconds
-from .strategies import MSUCB, N_INIT
+from .optimizer import initial_points
+from .strategies import MSUCB
 from .theory import corrected_step_bound, lipschitz, rate_exponent, slice_count
 
 FREE = (1, 2, 5, 10)  # dimensions of the slices that are listed: those that can be searched well
@@ -86,18 +87,20 @@ def plan(
     suggest_time: float | None = None,
     total_time: float | None = None,
     memory: float | None = None,
-    n_init: int = N_INIT,
+    n_init: int | None = None,
 ) -> Plan:
     """What MS-UCB can do for D variables in max_evals evaluations.
 
     suggest_time: seconds a suggestion may take, at the end, where there are most slices and
     observations. total_time: seconds all suggestions may take together, without the
-    evaluations. memory: bytes. n_init: random evaluations before the first suggestion. The
-    machine is measured for this, which takes less than a second.
+    evaluations. memory: bytes. n_init: random evaluations before the first suggestion, by
+    default as many as ``Optimizer`` makes. The machine is measured for this, which takes less
+    than a second.
     """
     D = whole_number("D", D, 2)
     max_evals = whole_number("max_evals", max_evals, 2)
-    n_init = min(whole_number("n_init", n_init, 1), max_evals - 1)
+    n_init = initial_points(max_evals) if n_init is None else whole_number("n_init", n_init, 1)
+    n_init = min(n_init, max_evals - 1)
     limits = [
         positive_number(name, value) if value is not None else math.inf
         for name, value in (

@@ -11,7 +11,7 @@ import numpy as np
 from .certificate import of_run
 from .journal import read
 from .strategies import Guarantee
-from .trial import Trial
+from .trial import Trial, made
 
 SHOWN = 12  # suggestions in the table, unless all are asked for
 
@@ -37,8 +37,10 @@ def report(run: Any, every: bool = False) -> str:
     if isinstance(run, str | Path):
         kept = read(run)
         settings, trials = kept.settings, kept.trials
-    else:
+    elif hasattr(run, "settings") and hasattr(run, "trials"):
         settings, trials = run.settings, run.trials
+    else:
+        raise TypeError(f"run must be a result, or the path of a journal, got {run!r:.100}")
     return "\n".join(_lines(settings, trials, every))
 
 
@@ -63,22 +65,27 @@ def _lines(settings: Mapping[str, Any], trials: Sequence[Trial], every: bool) ->
 
 
 def _counts(settings: Mapping[str, Any], trials: Sequence[Trial]) -> str:
-    sources = {"initial": "random", "given": "given", "told": "told", "strategy": "suggested"}
-    counts = [
-        f"{count} {name}"
-        for source, name in sources.items()
-        if (count := sum(t.info.get("source") == source for t in trials))
+    ended = made(trials)
+    sources = {
+        "initial": "initial",
+        "given": "given",
+        "strategy": "suggested",
+        "instead of a duplicate": "instead of repeated points",
+    }
+    parts = [(sum(t.info["source"] == s for t in ended), name) for s, name in sources.items()]
+    parts.append((sum(t.state == "failed" for t in ended), "failed"))
+    beside = [
+        (sum(t.info["source"] == "told" for t in trials), "told from elsewhere"),
+        (sum(t.state == "pending" for t in trials), "pending"),
     ]
-    replaced = sum(t.info.get("source") == "instead of a duplicate" for t in trials)
-    states = [
-        f"{count} {name}"
-        for name in ("failed", "pending")
-        if (count := sum(t.state == name for t in trials))
-    ]
-    parts = [*counts, *([f"{replaced} instead of repeated points"] if replaced else []), *states]
     planned = settings.get("max_evals")
-    of = f" of {planned}" if planned and planned != len(trials) else ""
-    return f"{len(trials)}{of} evaluations: {', '.join(parts) or 'none yet'}"
+    of = f" of {planned}" if planned and planned != len(ended) else ""
+    line = f"{len(ended)}{of} evaluations: {_numbers(parts) or 'none yet'}"
+    return "; ".join(part for part in (line, _numbers(beside)) if part)
+
+
+def _numbers(counts: Sequence[tuple[int, str]]) -> str:
+    return ", ".join(f"{count} {name}" for count, name in counts if count)
 
 
 def _effort(found: Sequence[Trial]) -> str:

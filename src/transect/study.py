@@ -11,15 +11,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ._array import Host
-from ._checks import is_real, positive_number, whole_number
+from ._checks import is_real, known_name, positive_number, whole_number
 from .loop import maximize, minimize
 from .objectives import Program, PythonFunction
+from .optimizer import Optimizer
 from .space import Space
 from .strategies import BY_NAME, Setting, Strategy
 
@@ -37,6 +38,7 @@ COMPACT = ("dim", "lower", "upper", "scale", "integer")
 VARIABLE = ("name", "lower", "upper", "scale", "integer")
 RUN = ("strategy", "max_evals", "maximize", "journal")
 DEFAULT_EVALS = 200
+SQLITE = b"SQLite format 3\0"  # what a journal begins with
 
 # What minimize takes under the same names.
 OPTIONS: Mapping[str, Check[Any]] = {
@@ -63,6 +65,11 @@ class Study:
     maximize: bool
     options: Mapping[str, Any]  # of minimize, those that are given
 
+    @property
+    def begun(self) -> bool:
+        """Whether there is a journal to go on from."""
+        return self.journal.is_file() and self.journal.stat().st_size > 0
+
 
 def load(path: str | Path) -> Study:
     """The study in a TOML file; ValueError if something in it is wrong."""
@@ -70,7 +77,7 @@ def load(path: str | Path) -> Study:
     if not path.is_file():
         raise FileNotFoundError(f"there is no study {path}")
     with path.open("rb") as file, _named(path):
-        root = _Table.of("", tomllib.load(file), ("objective", "space", "run", "strategy"))
+        root = _Table.of("", _parsed(file), ("objective", "space", "run", "strategy"))
         space = _space(root)
         run = root.table("run", (*RUN, *OPTIONS))
         max_evals = run.take("max_evals", partial(whole_number, least=1)) or DEFAULT_EVALS
@@ -87,10 +94,24 @@ def load(path: str | Path) -> Study:
         )
 
 
-def carry_out(study: Study) -> OptimizeResult:
-    """Run a study, or go on from where its journal ends."""
+def check(study: Study) -> None:
+    """Raise if it cannot be carried out: without its objective, or with the journal of another."""
     with _named(study.path):
         study.objective.check()
+    if study.begun:
+        named = {key: study.options[key] for key in ("seed", "n_init") if key in study.options}
+        Optimizer(
+            study.space.bounds,
+            study.strategy,
+            maximize=study.maximize,
+            max_evals=study.max_evals,
+            journal=study.journal,
+            **named,
+        ).close()
+
+
+def carry_out(study: Study) -> OptimizeResult:
+    """Run a study, or go on from where its journal ends; see :func:`check`."""
     call = maximize if study.maximize else minimize
     return call(
         study.objective,
@@ -100,6 +121,18 @@ def carry_out(study: Study) -> OptimizeResult:
         journal=study.journal,
         **study.options,
     )
+
+
+def _parsed(file: BinaryIO) -> dict[str, Any]:
+    """What is in a TOML file."""
+    is_journal = file.read(len(SQLITE)) == SQLITE
+    file.seek(0)
+    if is_journal:
+        raise ValueError("this is a journal, not a study; status, best and report take journals")
+    try:
+        return tomllib.load(file)
+    except UnicodeDecodeError:
+        raise ValueError("a study is a text file in TOML, and this is no text") from None
 
 
 @contextmanager
@@ -174,9 +207,7 @@ def _one_by_one(table: _Table) -> Parts:
 
 
 def _strategy(root: _Table, run: _Table, D: int, max_evals: int) -> Strategy:
-    name = run.take("strategy", _text) or "anchored"
-    if name not in BY_NAME:
-        raise ValueError(f"run.strategy must be one of {', '.join(BY_NAME)}; got {name!r}")
+    name = known_name("run.strategy", run.take("strategy", _text) or "anchored", BY_NAME)
     # A surrogate is an object, which a table of plain entries cannot say.
     known = [field.name for field in fields(BY_NAME[name]) if field.name != "surrogate"]
     options = root.table("strategy", known).entries

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from .journal import Run, read
-from .study import Study, carry_out, load
-from .trial import Trial
+from .study import Study, carry_out, check, load
+from .trial import Trial, made
 
 SUFFIX = ".toml"  # of a study; all else is taken for a journal
 
@@ -34,7 +34,11 @@ class _Kept:
         return planned if self.study is None else self.study.max_evals
 
     def count(self, state: str) -> int:
-        return sum(t.state == state for t in self.run.trials)
+        return sum(t.state == state for t in self.run.trials if t.info["source"] != "told")
+
+    @property
+    def told(self) -> int:
+        return sum(t.info["source"] == "told" for t in self.run.trials)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -43,16 +47,16 @@ def run(arguments: argparse.Namespace) -> int:
     Exit code 0: all were made, and one at least gave a value; else 1.
     """
     study = load(arguments.study)
-    begun = study.journal.is_file() and study.journal.stat().st_size > 0
-    if arguments.command == "resume" and not begun:
+    if arguments.command == "resume" and not study.begun:
         raise FileNotFoundError(
             f"there is no journal {study.journal} to go on from; transect run begins one"
         )
-    if begun:
-        kept = _of_study(study)
-        ended = kept.count("done") + kept.count("failed")
+    kept = _of_study(study) if study.begun else None
+    check(study)
+    if kept is not None:
         print(
-            f"going on from {study.journal}: {ended} of {study.max_evals} evaluations made",
+            f"going on from {study.journal}: {len(made(kept.run.trials))} of {study.max_evals} "
+            "evaluations made",
             flush=True,  # before evaluations that may take hours
         )
     result = _result(study)
@@ -72,9 +76,10 @@ def status(arguments: argparse.Namespace) -> int:
         print(json.dumps(numbers))
         return 0
     of = "" if numbers["max_evals"] is None else f" of {numbers['max_evals']}"
+    told = f"; {numbers['told']} told from elsewhere" if numbers["told"] else ""
     print(
         f"{kept.journal}: {numbers['done']}{of} evaluations done, "
-        f"{numbers['failed']} failed, {numbers['pending']} pending"
+        f"{numbers['failed']} failed, {numbers['pending']} pending{told}"
     )
     if kept.best is not None:
         print(_headline(kept.best))
@@ -108,6 +113,7 @@ def _status(kept: _Kept) -> dict[str, Any]:
         "done": kept.count("done"),
         "failed": kept.count("failed"),
         "pending": kept.count("pending"),
+        "told": kept.told,
         "max_evals": kept.max_evals,
         "value": None if found is None else found.value,
         "evaluation": None if found is None else found.id + 1,

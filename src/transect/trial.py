@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -38,6 +38,11 @@ class Trial:
         if error is None:
             return replace(self, value=value, state="done")
         return replace(self, state="failed", error=error)
+
+
+def made(trials: Iterable[Trial]) -> list[Trial]:
+    """Those that were evaluated in the run: not told from elsewhere, and not pending."""
+    return [t for t in trials if t.info["source"] != "told" and t.state != "pending"]
 
 
 class Ledger:

@@ -123,6 +123,7 @@ def _run(arguments: argparse.Namespace) -> int:
     workers = arguments.workers
     if workers is None:
         workers = cores() * (4 if arguments.device else 1)
+    whole_number("--workers", workers, 1)
     failed = run_all(tasks, Store(folder), workers, arguments.dask, arguments.device)
     if failed:
         print(
