@@ -64,7 +64,12 @@ def test_settings_that_break_a_theorem_are_named(strategy: Any, why: str) -> Non
     assert not got.holds
     assert len(got.unmet) == 1
     assert why in got.unmet[0]
-    assert str(got).startswith(f"No guarantee, since {got.unmet[0]}")
+    assert str(got).startswith(f"No guarantee, since {got.unmet[0]}. If that were not so: with")
+
+
+def test_reasons_are_one_sentence() -> None:
+    got = Guarantee("it holds", ("a", "b", "c"))
+    assert str(got) == "No guarantee, since a; b and c. If that were not so: it holds."
 
 
 @pytest.mark.parametrize("name", sorted(set(BY_NAME) - {"anchored", "ms-ucb", "gp-ucb"}))

@@ -356,6 +356,27 @@ def test_a_failure_is_recorded_and_the_run_goes_on(answer: Any, reason: str, at:
     assert r.fun == np.nanmin(r.func_vals)
 
 
+def test_an_objective_that_only_ends_with_one_mistake_ends_the_run() -> None:
+    f = Objective(answers=dict.fromkeys(range(8), AttributeError("no_such_thing")))
+    with pytest.raises(RuntimeError, match=r"first 3 evaluations .* AttributeError: .*no_such"):
+        minimize(f, SQUARE, 8, "random", seed=11)
+    assert len(f.calls) == 3
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        {i: ValueError("no mesh") for i in range(8)},  # as of a region that fails
+        {i: TypeError(f"case {i}") for i in range(8)},
+        {i: TypeError("inside f") for i in range(1, 8)},
+    ],
+    ids=["another error", "different ones", "not the first"],
+)
+def test_other_failures_do_not(answers: dict[int, Any]) -> None:
+    r: Result = minimize(Objective(answers=answers), SQUARE, 8, "random", seed=11)
+    assert r.nfev == 8
+
+
 def test_failures_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     f = Objective(answers={1: ValueError("no mesh"), 2: math.nan})
     with caplog.at_level(logging.WARNING, logger="transect"):

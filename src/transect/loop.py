@@ -24,6 +24,10 @@ from .trial import Trial, made
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
 
+# So many evaluations that end like this, and none that does not: the objective is not in order.
+MISTAKEN = 3
+MISTAKES = ("TypeError", "NameError", "AttributeError", "ImportError", "ModuleNotFoundError")
+
 # Points (k, D) that a run begins with, and their values where they are known.
 Given: TypeAlias = tuple[Host, list[float] | None]
 
@@ -57,7 +61,9 @@ def minimize(
     f
         Takes a vector (D,) and returns one number. nan, an infinity, None or an exception
         are failed evaluations: they are recorded and the run goes on. (A value that is no
-        number at all raises TypeError if it is the first, and is a failure later on.)
+        number at all raises TypeError if it is the first, and is a failure later on. Where the
+        first three all end with the same TypeError, NameError, AttributeError or ImportError,
+        that is raised as a RuntimeError.)
     bounds
         (D, 2) array, sequence of (lower, upper) pairs, or ``scipy.optimize.Bounds``.
     max_evals
@@ -207,6 +213,7 @@ def _run(
                         waiting.append(opt.trials[id])
                         continue
                     _record(opt, opt.trials[id], outcome)
+                    _check_objective(opt)
                     if opt.best is not None:
                         bar.set_postfix_str(f"best {opt.best.value:.6g}", refresh=False)
                     bar.update()
@@ -329,6 +336,18 @@ def _record(opt: Optimizer, trial: Trial, outcome: Outcome) -> None:
     finished = opt.tell(trial, outcome.value) if error is None else opt.fail(trial, error)
     if finished.state == "failed":
         log.warning("evaluation %d failed: %s", trial.id, finished.error)
+
+
+def _check_objective(opt: Optimizer) -> None:
+    """Raise if nothing has worked, and all evaluations end with one and the same mistake.
+
+    Hours of further ones would not mend it. Other errors may be those of a region that fails.
+    """
+    if opt.best is not None:
+        return
+    errors = [t.error or "" for t in opt.trials if t.state == "failed"]
+    if len(errors) >= MISTAKEN and len(set(errors)) == 1 and errors[0].startswith(MISTAKES):
+        raise RuntimeError(f"the first {len(errors)} evaluations all failed with {errors[0]}")
 
 
 def _result(opt: Optimizer, message: str) -> OptimizeResult:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ._array import Host, to_device
-from ._checks import is_real, known_name, one_number, positive_number, whole_number
+from ._checks import is_real, one_number, positive_number, whole_number
 from ._clock import deadline_in
 from ._threads import quiet_blas
 from .box import Box
@@ -25,7 +25,6 @@ from .certificate import of_run, of_strategy
 from .journal import Entry, Journal, Run
 from .pace import prepare
 from .strategies import (
-    BY_NAME,
     N_INIT,
     Anchored,
     Guarantee,
@@ -83,8 +82,6 @@ class Optimizer:
         journal: str | Path | None = None,
     ) -> None:
         self.box = Box.of(bounds)
-        if isinstance(strategy, str):
-            known_name("strategy", strategy, BY_NAME)
         self.strategy = resolve(strategy)
         if suggest_time is not None:
             suggest_time = positive_number("suggest_time", suggest_time)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._checks import known_name
 from .anchored import Anchored
 from .dropout_ucb import DropoutUCB
 from .gp_ucb import GPUCB
@@ -46,9 +47,7 @@ __all__ = [
 def resolve(strategy: str | Strategy) -> Strategy:
     """A strategy object from a name or an object."""
     if isinstance(strategy, str):
-        if strategy not in BY_NAME:
-            raise ValueError(f"strategy must be one of {sorted(BY_NAME)}, got {strategy!r}")
-        found: Strategy = BY_NAME[strategy]()
+        found: Strategy = BY_NAME[known_name("strategy", strategy, BY_NAME)]()
         return found
     if isinstance(strategy, type):
         raise TypeError(f"strategy must be an object, not a class: {strategy.__name__}()")

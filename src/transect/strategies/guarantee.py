@@ -31,7 +31,9 @@ class Guarantee:
             return f"No guarantee: {'; '.join(self.unmet)}."
         if not self.unmet:
             return f"Guarantee: {self.statement}, {ASSUMED}."
-        return f"No guarantee, since {'; '.join(self.unmet)}. Without that: {self.statement}."
+        *others, last = self.unmet
+        why = f"{'; '.join(others)} and {last}" if others else last
+        return f"No guarantee, since {why}. If that were not so: {self.statement}."
 
 
 def no_guarantee(strategy: Any, D: int) -> Guarantee:
