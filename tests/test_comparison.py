@@ -370,7 +370,7 @@ def default_of_botorch(D: int) -> Any:
 # --- runs ---------------------------------------------------------------------------------
 
 
-OTHERS = ("pycma", "pycma-small", "optuna-tpe", "optuna-gp", "turbo", "botorch")
+OTHERS = ("pycma", "pycma-small", "optuna-tpe", "optuna-gp", "turbo", "turbo-adam", "botorch")
 every_method = pytest.mark.parametrize(
     "method",
     [

@@ -11,7 +11,7 @@ from .libraries import Optuna, Pycma
 from .log_ei import BoTorch
 from .method import Centre, Method, Random, Start
 from .ours import PREFIX, STRATEGIES, Ours
-from .turbo import Turbo
+from .turbo import Turbo, some_way_up
 
 PEERS: Mapping[str, Callable[[Start], Method]] = {
     "random": Random,
@@ -25,9 +25,18 @@ PEERS: Mapping[str, Callable[[Start], Method]] = {
     "turbo": Turbo,
     "botorch": BoTorch,
 }
+# Others, to ask for by name: what a choice of ours in a peer's setting makes of it.
+VARIANTS: Mapping[str, Callable[[Start], Method]] = {
+    "turbo-adam": partial(Turbo, fit=some_way_up),
+}
 COMPARED = ("gp-ucb", "gp-ucb-log-ei", "ms-ucb", "ms-ucb-1-1", "anchored")
 
-UNTIMED = {"botorch", "turbo", "optuna-gp"}  # runs are faster than the library, see closed_form.py
+UNTIMED = {
+    "botorch",
+    "turbo",
+    "turbo-adam",
+    "optuna-gp",
+}  # runs are faster than the library, see closed_form.py
 
 # What a comparison without further words has; a strategy that the library lacks is left out.
 NAMES = (
@@ -38,10 +47,11 @@ NAMES = (
 
 def factory(name: str) -> Callable[[Start], Method]:
     """What makes the method of that name."""
-    if name in PEERS:
-        return PEERS[name]
+    peers = {**PEERS, **VARIANTS}
+    if name in peers:
+        return peers[name]
     ours = name.removeprefix(PREFIX)
     if name.startswith(PREFIX) and (ours in STRATEGIES or ours in BY_NAME):
         return partial(Ours, name=ours)
-    known = [*PEERS, *(PREFIX + ours for ours in dict.fromkeys([*STRATEGIES, *BY_NAME]))]
+    known = [*peers, *(PREFIX + ours for ours in dict.fromkeys([*STRATEGIES, *BY_NAME]))]
     raise ValueError(f"there is no method {name!r}; there are {', '.join(known)}")

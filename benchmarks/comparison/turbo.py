@@ -7,6 +7,8 @@ from Thompson sampling among candidates that differ from the best in about 20 co
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -27,12 +29,37 @@ PERTURBED = 20  # coordinates of a candidate, on average
 CANDIDATES = 2000
 # The paper's ranges, for standardised values.
 LENGTH_SCALES, AMPLITUDES, NOISES = (0.005, 2.0), (0.05, 20.0), (0.0005, 0.1)
-# How the likelihood is climbed, of which the paper is silent, is as in its authors' program: by
-# steps of Adam, from these length-scales, amplitude and noise. L-BFGS goes to the maximum, and with
-# few points that is one of length-scales too short to say anything.
-FIT_STEPS, FIT_RATE = 50, 0.1
-START_LENGTH_SCALE, START_AMPLITUDE, START_NOISE = 0.5, 1.0, 0.005
+FIT_ITERATIONS = 50  # of L-BFGS, or of Adam with this rate and these values to begin with
+FIT_RATE, START_LENGTH_SCALE, START_AMPLITUDE, START_NOISE = 0.1, 0.5, 1.0, 0.005
 JITTERS = (0.0, 1e-8, 1e-7, 1e-6)  # in this order, GPyTorch's
+
+
+Fit = Callable[[Any], None]  # changes the parameters of an exact marginal log likelihood
+
+
+def to_the_maximum(likelihood: Any) -> None:
+    """By L-BFGS, as BoTorch fits all its models. The paper does not say how."""
+    from botorch.exceptions import ModelFittingError
+    from botorch.fit import fit_gpytorch_mll
+
+    loss, options = closed_form_within_bounds(likelihood), {"maxiter": FIT_ITERATIONS}
+    with suppress(ModelFittingError):  # then with the parameters it has
+        fit_gpytorch_mll(likelihood, closure=loss, optimizer_kwargs={"options": options})
+
+
+def some_way_up(likelihood: Any) -> None:
+    """By Adam, which does not come to the maximum, as in the program of the paper's authors."""
+    import torch
+
+    model = likelihood.model
+    model.covar_module.base_kernel.lengthscale = START_LENGTH_SCALE
+    model.covar_module.outputscale, model.likelihood.noise = START_AMPLITUDE, START_NOISE
+    loss, parameters = closed_form_within_bounds(likelihood), list(likelihood.parameters())
+    adam = torch.optim.Adam(parameters, lr=FIT_RATE)
+    for _ in range(FIT_ITERATIONS):
+        for parameter, slope in zip(parameters, loss()[1], strict=True):
+            parameter.grad = slope
+        adam.step()
 
 
 class Turbo:
@@ -40,11 +67,11 @@ class Turbo:
 
     replays = False
 
-    def __init__(self, start: Start) -> None:
+    def __init__(self, start: Start, fit: Fit = to_the_maximum) -> None:
         import torch
 
         torch.set_num_threads(1)
-        self.start, self.told = start, 0
+        self.start, self.fit, self.told = start, fit, 0
         self.patience = max(4, start.D)
         self._begin()
 
@@ -87,18 +114,10 @@ class Turbo:
         return found
 
     def _model(self) -> Any:
-        """Some way up the likelihood."""
-        import torch
         from gpytorch.mlls import ExactMarginalLogLikelihood
 
         model = model_of(np.array(self.X), np.array(self.y)[:, None])
-        likelihood = ExactMarginalLogLikelihood(model.likelihood, model)
-        loss, parameters = closed_form_within_bounds(likelihood), list(likelihood.parameters())
-        adam = torch.optim.Adam(parameters, lr=FIT_RATE)
-        for _ in range(FIT_STEPS):
-            for parameter, slope in zip(parameters, loss()[1], strict=True):
-                parameter.grad = slope
-            adam.step()
+        self.fit(ExactMarginalLogLikelihood(model.likelihood, model))
         return model.eval()
 
     def _candidates(self, lengthscale: Any) -> Any:
@@ -131,15 +150,12 @@ def model_of(X: Host, y: Host) -> Any:
     kernel = MaternKernel(
         2.5, ard_num_dims=X.shape[1], lengthscale_constraint=Interval(*LENGTH_SCALES)
     )
-    model = SingleTaskGP(
+    return SingleTaskGP(
         torch.tensor(X),
         torch.tensor(y),
         likelihood=GaussianLikelihood(noise_constraint=Interval(*NOISES)),
         covar_module=ScaleKernel(kernel, outputscale_constraint=Interval(*AMPLITUDES)),
     )
-    kernel.lengthscale, model.covar_module.outputscale = START_LENGTH_SCALE, START_AMPLITUDE
-    model.likelihood.noise = START_NOISE
-    return model
 
 
 def joint_sample(model: Any, candidates: Any, z: Host) -> Host:
