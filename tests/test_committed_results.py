@@ -123,6 +123,19 @@ def test_the_readme_says_what_was_measured() -> None:
     assert not said
 
 
+def test_turbo_with_another_fit_is_no_other() -> None:
+    found = Summary.load(ROOT / "benchmarks" / "results" / "turbo-adam.npz")
+    for task in TASKS:
+        seeds = 10 if TASKS[task].D in (20, 50) else 3
+        for method in ("turbo", "turbo-adam", JUDGED):
+            assert len(found.at(task, method, 200)) >= seeds, (task, method)
+    lower = wins(found, "turbo-adam", "turbo", 200, found.tasks)
+    below = wins(found, JUDGED, "turbo-adam", 200, found.tasks)
+    said = " ".join((ROOT / "benchmarks" / "RESULTS.md").read_text().split())
+    assert f"ends lower in {lower.value:.0%} of {lower.pairs} runs".replace("%", " %") in said
+    assert f"and Anchored below it in {below.value:.0%}".replace("%", " %") in said
+
+
 def test_results_say_what_was_measured() -> None:
     """Of each rival the share of wins, its lower end, and the shares by size."""
     rows = {
