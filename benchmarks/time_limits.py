@@ -35,7 +35,7 @@ from transect import (
 from transect._array import Host
 from transect._clock import deadline_in
 from transect._threads import quiet_blas
-from transect.experiments.pictures import COLOURS, DPI, _plain, _reduce
+from transect.experiments.pictures import COLOURS, DPI, fewer_colours, plain_axes
 from transect.experiments.table import markdown_table
 from transect.pace import prepare
 from transect.problems import Problem, ackley
@@ -211,7 +211,7 @@ def draw(cases: list[Case], limits: tuple[float, ...], path: Path) -> None:
         ax.minorticks_off()
         ax.set_xlabel("seconds a suggestion may take", fontsize=9)
         ax.set_title(f"D = {size[0]}, {size[1]} observations", fontsize=9)
-        _plain(ax)
+        plain_axes(ax)
     axes[0].set_ylabel("upper confidence bound\n(0: random, 1: no limit)", fontsize=9)
     canvas.suptitle(
         f"What a time limit costs: median and quartiles of {cases[0].scores.shape[1]} repeats",
@@ -222,7 +222,7 @@ def draw(cases: list[Case], limits: tuple[float, ...], path: Path) -> None:
         handles, titles, loc="outside lower center", ncols=2, frameon=False, fontsize=8
     )  # fmt: skip
     canvas.savefig(path, dpi=DPI)
-    _reduce(path)
+    fewer_colours(path)
 
 
 def _draw_case(ax: Any, case: Case, limits: tuple[float, ...]) -> None:

@@ -105,7 +105,7 @@ def test_losses_over_decades(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     """On a logarithmic axis, with a word for a level that is far below and for hidden lines."""
     saved: list[Canvas] = []
     monkeypatch.setattr(Canvas, "savefig", lambda canvas, path, **_: saved.append(canvas))
-    monkeypatch.setattr(pictures, "_reduce", lambda path: None)
+    monkeypatch.setattr(pictures, "fewer_colours", lambda path: None)
     figure = FIGURES["fig5"]
     levels = dict.fromkeys((line.label for line in figure.lines), 1e3)
     levels |= {"line-bo": 1e5, "random": 1.001e5, "linear-svm": 0.001}

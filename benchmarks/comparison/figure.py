@@ -20,8 +20,8 @@ from transect.experiments.pictures import (
     PURPLE,
     SKY,
     VERMILLION,
-    _plain,
-    _reduce,
+    fewer_colours,
+    plain_axes,
 )
 from transect.plots import require_matplotlib
 
@@ -91,9 +91,9 @@ def draw(summary: Summary, judged: str, path: Path) -> None:
     ax.set_ylabel("best value so far\n(1: best initial point, 0: best of all methods)", fontsize=9)
     tasks = len({task for task, _ in instances})
     ax.set_title(f"Mean over {tasks} tasks, {len(instances)} runs of each method", fontsize=10)
-    _plain(ax)
+    plain_axes(ax)
     canvas.savefig(path, dpi=DPI)
-    _reduce(path)
+    fewer_colours(path)
 
 
 def _line(

@@ -176,7 +176,7 @@ def _final_picture(figure: Figure, grid: Grid, table: Table, folder: Path) -> Pa
             )  # fmt: skip
     ax.set_ylabel("loss reached, divided by C", fontsize=10)
     ax.set_xticks(range(len(grid.panels)), ticks)
-    _plain(ax)
+    plain_axes(ax)
     return _finish(canvas, figure, grid, table, folder / f"{figure.name}-{grid.name}.png")
 
 
@@ -194,7 +194,7 @@ def _trade_picture(figure: Figure, grid: Grid, table: Table, folder: Path) -> Pa
         ax.set_xscale("log")
         ax.set_title(panel.title, fontsize=9)
         ax.set_xlabel("acquisition evaluations a suggestion", fontsize=9)
-        _plain(ax)
+        plain_axes(ax)
     canvas.supylabel("log10 of the best regret", fontsize=10)
     return _finish(canvas, figure, grid, table, folder / f"{figure.name}-{grid.name}.png")
 
@@ -246,11 +246,11 @@ def _finish(canvas: Any, figure: Figure, grid: Grid, table: Table, path: Path) -
         frameon=False, fontsize=9,
     )  # fmt: skip
     canvas.savefig(path, dpi=DPI)
-    _reduce(path)
+    fewer_colours(path)
     return path
 
 
-def _reduce(path: Path) -> None:
+def fewer_colours(path: Path) -> None:
     """Keep 256 colours of a picture: the bands' many shades make it three times as large."""
     from PIL import Image  # which matplotlib brings
 
@@ -281,10 +281,10 @@ def _panel(ax: Any, panel: Panel, lines: tuple[Line, ...], curve: Curve, table: 
         )  # fmt: skip
     ax.set_title(panel.title, fontsize=9)
     ax.set_xlim(left=0)
-    _plain(ax)
+    plain_axes(ax)
 
 
-def _plain(ax: Any) -> None:
+def plain_axes(ax: Any) -> None:
     ax.tick_params(labelsize=8)
     ax.set_axisbelow(True)
     ax.grid(color="0.9", linewidth=0.6)
