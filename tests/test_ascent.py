@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from helpers import make_gp, numeric_gradient
 from transect._array import Host
 from transect.acquisition import UCB, Acquisition, LogEI
-from transect.ascent import Objective, ascend
+from transect.ascent import CURVATURE, Objective, _two_loops, ascend
 from transect.subspace import Subspace
 from transect.view import View
 
@@ -308,3 +308,30 @@ def test_arguments_are_left_alone() -> None:
     assert np.array_equal(V, kept)
     assert np.array_equal([lower, upper], cube(2))
     assert np.all(np.abs(got.V) <= 1.0)
+
+
+def loops(g: Host, S: Host, Y: Host, usable: Host, scale: float) -> Host:
+    """Nocedal & Wright (2006), Alg. 7.4, step by step, newest first."""
+    q, c = g.copy(), np.zeros(len(S))
+    for i in np.flatnonzero(usable):
+        c[i] = (S[i] @ q) / (S[i] @ Y[i])
+        q -= c[i] * Y[i]
+    p = scale * q
+    for i in np.flatnonzero(usable)[::-1]:
+        p += (c[i] - (Y[i] @ p) / (S[i] @ Y[i])) * S[i]
+    return p
+
+
+@given(d=st.integers(2, 30), seed=st.integers(0, 10_000), decades=st.integers(0, 5))
+@settings(max_examples=200, deadline=None)
+def test_two_triangular_systems_are_the_two_loops(d: int, seed: int, decades: int) -> None:
+    """Also with steps of very different lengths, and where some of them are not to be used."""
+    rng = np.random.default_rng(seed)
+    S = rng.standard_normal((3, 8, d)) * 10.0 ** rng.uniform(-decades, 0.0, (3, 8, 1))
+    Y = S * 10.0 ** rng.uniform(-1.0, 1.0, d) * rng.choice([1.0, 1.0, -1.0], (3, 8, 1))
+    g, scale = rng.standard_normal((3, d)), rng.uniform(0.1, 2.0, 3)
+    usable = np.vecdot(S, Y) > CURVATURE * np.vecdot(Y, Y)
+    got = _two_loops(g, S, Y, S @ np.matrix_transpose(Y), usable, scale)
+    for k in range(3):
+        expected = loops(g[k], S[k], Y[k], usable[k], scale[k])
+        np.testing.assert_allclose(got[k], expected, atol=1e-7 * np.max(np.abs(expected)))

@@ -31,12 +31,8 @@ VARIANTS: Mapping[str, Callable[[Start], Method]] = {
 }
 COMPARED = ("gp-ucb", "gp-ucb-log-ei", "ms-ucb", "ms-ucb-1-1", "anchored")
 
-UNTIMED = {
-    "botorch",
-    "turbo",
-    "turbo-adam",
-    "optuna-gp",
-}  # runs are faster than the library, see closed_form.py
+# Runs of these are faster than the library, see closed_form.py.
+UNTIMED = {"botorch", "turbo", "turbo-adam", "optuna-gp"}
 
 # What a comparison without further words has; a strategy that the library lacks is left out.
 NAMES = (

@@ -201,7 +201,7 @@ def _best_new(pools: Sequence[Pool], X: Host) -> Pool:
     for pool in pools:
         for i in np.argsort(-pool.value, kind="stable"):
             if not is_among(pool.v[i], X):
-                return pool[[i]]
+                return pool[np.array([i])]
     return pools[0].best(1)
 
 

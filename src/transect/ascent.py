@@ -180,7 +180,7 @@ def _two_loops(g: Array, S: Array, Y: Array, SY: Array, usable: Array, scale: Ar
     c = xp.linalg.solve(T, xp.where(usable[:, :, None], S @ g[:, :, None], zero[:, :, :1]))
     q = g - (xp.matrix_transpose(c) @ Y)[:, 0, :]
     rest = xp.linalg.diagonal(T)[:, :, None] * c - scale[:, None, None] * (Y @ q[:, :, None])
-    w = xp.linalg.solve(xp.matrix_transpose(T), xp.where(usable[:, :, None], rest, 0.0 * rest))
+    w = xp.linalg.solve(xp.matrix_transpose(T), xp.where(usable[:, :, None], rest, zero[:, :, :1]))
     return scale[:, None] * q + (xp.matrix_transpose(w) @ S)[:, 0, :]
 
 

@@ -32,7 +32,7 @@ class Pool:
     v: Host
     value: Host
 
-    def __getitem__(self, order: NDArray[np.intp] | list[np.intp]) -> Pool:
+    def __getitem__(self, order: NDArray[np.intp]) -> Pool:
         return Pool(self.row[order], self.v[order], self.value[order])
 
     def join(self, other: Pool) -> Pool:
