@@ -86,7 +86,7 @@ def steps(ax: Any) -> None:
     ax.set_yscale("log")
     ax.set(xlabel="evaluations", ylabel="rms distance to the best point before")
     ax.set_title(f"Steps of a run in {D} dimensions; filled: better than all before", fontsize=10)
-    ax.legend(fontsize=8, loc="lower left")
+    ax.legend(fontsize=8, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.16), frameon=False)
     ax.grid(color="0.9", linewidth=0.6)
     ax.spines[["top", "right"]].set_visible(False)
 
