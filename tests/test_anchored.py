@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -149,6 +150,20 @@ def test_a_known_point_is_not_found_again() -> None:
     ends = search_anchored(gp, UCB(0.01), anchors, np.random.default_rng(0))
     assert not np.any(np.all(ends.x == X, axis=1))
     assert values(gp, UCB(0.01), X[:1])[0] > ends.value, "where the climbs had ended"
+
+
+def test_a_point_that_only_others_know_is_not_found_either() -> None:
+    gp = process(4)
+    anchors, best = best_points(gp)
+
+    def step(**taken: Any) -> Any:
+        return evolve(gp, LogEI(best), anchors[0], 0.5, np.random.default_rng(0), **taken)
+
+    for find in (partial(search, gp), step):
+        first = find()
+        second = find(taken=[first.x[None, :]])
+        assert not np.array_equal(second.x, first.x)
+        assert second.value <= first.value
 
 
 def test_a_best_point_in_a_corner_leaves_the_run_to_the_strategy() -> None:

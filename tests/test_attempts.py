@@ -263,7 +263,7 @@ def test_points_told_use_up_no_evaluations() -> None:
     for _ in range(60):
         trial = opt.ask()
         opt.tell(trial, bowl(trial.x))
-    assert max(t.info.get("attempt", 1) for t in opt.trials) == 2
+    assert max(t.info.get("attempt", 1) for t in opt.trials) >= 2
 
 
 @pytest.mark.usefixtures("impatient")

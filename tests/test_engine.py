@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -281,6 +281,26 @@ def test_no_climb_begins_after_the_deadline() -> None:
     pool = late.look(np.zeros(8, dtype=np.intp), uniform(8, 5))
     assert late.climb(pool, 100) is pool
     assert late.meter.used == 8
+
+
+@pytest.mark.parametrize("D", [4, 1100])
+def test_a_climb_is_the_same_in_any_units(D: int) -> None:
+    """Different length-scales are one length-scale in a box of other sides."""
+    gp = make_gp(n=40, D=D, ard=True)
+    common = np.exp(np.mean(np.log(gp.hyper.lengthscale)))
+    factor = common / gp.hyper.lengthscale  # (D,)
+    one = GaussianProcess.from_data(replace(gp.hyper, lengthscale=common), gp.X * factor, gp.y)
+    V, row = uniform(5, D), np.zeros(5, dtype=np.intp)
+    ends = []
+    for process, unit in ((gp, np.ones(D)), (one, factor)):
+        view = View.of_subspace(process, Subspace.whole(D))
+        own = Climber(view, UCB(4.0), (-unit, unit), Meter())
+        start = own.look(row, V * unit)
+        ends.append(own.climb(start, 8))
+        assert np.all(ends[-1].value > start.value)
+        assert np.all(np.abs(ends[-1].v) <= unit)
+    np.testing.assert_allclose(ends[0].v * factor, ends[1].v, rtol=0.0, atol=1e-6)
+    np.testing.assert_allclose(ends[0].value, ends[1].value, rtol=1e-8)
 
 
 @pytest.mark.parametrize("budget", [None, 500])

@@ -283,3 +283,19 @@ def test_a_long_box_that_is_not_at_the_centre() -> None:
     c = on_subspace(gp, shifted)
     expected = UCB(4.0).value(*gp.posterior(c.point(c.V, c.rows)))
     np.testing.assert_allclose(c.view.value(UCB(4.0), c.V, c.rows), expected, atol=1e-10)
+
+
+def test_the_scale_is_how_fast_the_model_changes() -> None:
+    gp = make_gp(n=15, D=D, ard=True)
+    rates = 1.0 / gp.hyper.lengthscale
+    relative = rates / np.exp(np.mean(np.log(rates)))
+    np.testing.assert_allclose(whole_box(gp).view.scale, relative, rtol=1e-12)
+    scale = slices_of_two_permuted(gp).view.scale
+    assert scale.shape == (2,)
+    assert np.prod(scale) == pytest.approx(1.0)
+    assert segment(gp).view.scale == embedding(gp).view.scale == 1.0
+    assert whole_box(make_gp(n=15, D=D)).view.scale == 1.0
+    long = make_gp(n=15, D=MANY, ard=True)
+    rates = 1.0 / long.hyper.lengthscale
+    got = on_subspace(long, long_box()).view.scale
+    np.testing.assert_allclose(got, rates / np.exp(np.mean(np.log(rates))), rtol=1e-10)

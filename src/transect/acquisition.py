@@ -99,10 +99,11 @@ def _below(u: Array) -> tuple[Array, Array, Array]:
     xp = namespace(u)
     down = xp.clip(u, _ASYMPTOTIC, None)
     mills = math.sqrt(0.5 * math.pi) * erfcx(-down / math.sqrt(2.0))
-    inverse_sq = 1.0 / (u * u)
-    bracket = 1.0 - 5.0 * inverse_sq * (1.0 - 7.0 * inverse_sq)
-    series = inverse_sq * (1.0 - 3.0 * inverse_sq * bracket)
+    c, cdf_over_pdf = 1.0 + down * mills, mills
     far = u < _ASYMPTOTIC
-    c = xp.where(far, series, 1.0 + down * mills)
-    cdf_over_pdf = xp.where(far, (c - 1.0) / u, mills)
+    if bool(xp.any(far)):
+        inverse_sq = 1.0 / (u * u)
+        bracket = 1.0 - 5.0 * inverse_sq * (1.0 - 7.0 * inverse_sq)
+        c = xp.where(far, inverse_sq * (1.0 - 3.0 * inverse_sq * bracket), c)
+        cdf_over_pdf = xp.where(far, (c - 1.0) / u, mills)
     return -0.5 * u * u - _LOG_SQRT_2PI + xp.log(c), cdf_over_pdf / c, 1.0 / c

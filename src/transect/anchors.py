@@ -29,9 +29,9 @@ from .subspace import Subspace
 from .view import View
 
 ANCHORS = 5  # best points, by posterior mean, that candidates are drawn around
-STARTS, FINALISTS = 2, 3  # candidates of a family that climb a little; of all, to the end
+STARTS, FINALISTS = 2, 2  # candidates of a family that climb a little; of all, to the end
 SHORT, LONG = 10, 100  # rounds of the two climbs, at most
-WORTHWHILE = 1e-5  # relative gain that one more round must promise: the rest is some 1e-3
+WORTHWHILE = 1e-4  # relative gain that one more round must promise: the rest is some 1e-3
 OFFSPRING = 256  # random steps from the best point, of which the best is taken
 FIRST_STEP, LONGEST = 0.2, 1.0  # standard deviation of their coordinates, of a box side of 2
 GROWTH = 1.22  # of that after a success; four failures undo it (the one-fifth rule)
@@ -73,12 +73,14 @@ def search_anchored(
     anchors: Host,
     rng: np.random.Generator,
     *,
+    taken: Sequence[Host] = (),
     budget: int | None = None,
     deadline: float | None = None,
 ) -> Found:
     """The best new point on subspaces through ``anchors`` (a, D), the best of them first.
 
-    ``budget``: acquisition evaluations. At ``deadline`` (time.perf_counter) the best so far.
+    ``taken``: points (k, D) that are not new either, besides the data. ``budget``: acquisition
+    evaluations. At ``deadline`` (time.perf_counter) the best so far.
     """
     D = anchors.shape[1]
     climber = _climber(gp, acquisition, deadline)
@@ -97,7 +99,7 @@ def search_anchored(
     pool = seen.best(starts * len(FAMILIES), starts)
     pool = climber.climb(pool, SHORT, WORTHWHILE).distinct(across=True)
     ends = climber.climb(pool.best(finalists), LONG, WORTHWHILE)
-    best = _best_new((ends, seen), to_host(gp.X))
+    best = _best_new((ends, seen), (to_host(gp.X), *taken))
     return Found(best.v[0], float(best.value[0]), list(FAMILIES)[best.row[0]], meter.used)
 
 
@@ -108,17 +110,19 @@ def evolve(
     sigma: float,
     rng: np.random.Generator,
     *,
+    taken: Sequence[Host] = (),
     budget: int | None = None,
     deadline: float | None = None,
 ) -> Found:
-    """The best of random steps from the ``best`` point (D,), of standard deviation ``sigma``.
+    """The best new of random steps from the ``best`` point (D,), of standard deviation ``sigma``.
 
-    With a ``deadline`` (time.perf_counter), of as many as there is time for.
+    With a ``deadline`` (time.perf_counter), of as many as there is time for. ``taken``: as above.
     """
     count = affordable(gp, OFFSPRING if budget is None else min(OFFSPRING, budget), deadline)
     points = np.clip(best + sigma * rng.standard_normal((count, len(best))), -1.0, 1.0)
     climber = _climber(gp, acquisition, deadline)
-    found = climber.look(np.zeros(count, dtype=np.intp), points).best(1)
+    seen = climber.look(np.zeros(count, dtype=np.intp), points)
+    found = _best_new((seen,), (to_host(gp.X), *taken))
     return Found(found.v[0], float(found.value[0]), "evolution", climber.meter.used)
 
 
@@ -193,14 +197,14 @@ def best_points(gp: GaussianProcess, count: int = ANCHORS) -> tuple[Host, float]
     return to_host(gp.X)[order], float(mean[order[0]])
 
 
-def _best_new(pools: Sequence[Pool], X: Host) -> Pool:
-    """The best candidate that is none of the points X (n, D), of the first pool that has one.
+def _best_new(pools: Sequence[Pool], taken: Sequence[Host]) -> Pool:
+    """The best candidate that is none of the points taken (n, D), of the first pool that has one.
 
     Where the best point is in a corner of the box, all climbs may end there.
     """
     for pool in pools:
         for i in np.argsort(-pool.value, kind="stable"):
-            if not is_among(pool.v[i], X):
+            if not any(is_among(pool.v[i], X) for X in taken):
                 return pool[np.array([i])]
     return pools[0].best(1)
 

@@ -88,13 +88,18 @@ def ascend(
         f_new, g_new = objective(trial, flight.index)
         used, evaluations = used + 1, evaluations + int(trial.shape[0])
         predicted = xp.sum(flight.g * (trial - flight.x), axis=1)
+        gain = f_new - flight.f
         accept = (f_new >= flight.f + ARMIJO * predicted) & (predicted > 0.0)
-        done = accept & (f_new - flight.f <= tolerance * (1.0 + xp.abs(f_new)))
-        moved = _step(flight, trial, f_new, g_new, accept)
-        p, step = _direction(moved, lower, upper, span)
-        moved.p = xp.where(accept[:, None], p, flight.p)
-        moved.step = xp.where(accept, step, flight.step * _shrink(predicted, f_new - flight.f))
-        flight = moved
+        done = accept & (gain <= tolerance * (1.0 + xp.abs(f_new)))
+        shorter = flight.step * _shrink(predicted, gain)
+        if bool(xp.any(accept)):
+            moved = _step(flight, trial, f_new, g_new, accept)
+            p, step = _direction(moved, lower, upper, span)
+            moved.p = xp.where(accept[:, None], p, flight.p)
+            moved.step = xp.where(accept, step, shorter)
+            flight = moved
+        else:
+            flight.step = shorter
         best_x, best_f = _record(best_x, best_f, flight)
         done = done | (flight.step < SHORTEST) | (xp.sum(xp.abs(flight.p), axis=1) == 0.0)
         if bool(xp.any(done)):
@@ -141,13 +146,14 @@ def _direction(flight: _Flight, lower: Array, upper: Array, span: Array) -> tupl
     Were it free until it is there, the bound would cut the step short and the climb could jam.
     """
     xp = namespace(flight.x)
-    g, x = flight.g, flight.x
+    g, x, S, Y = flight.g, flight.x, flight.S, flight.Y
     low = (x <= lower + NEXT_TO * span) & (g < 0.0)
     high = (x >= upper - NEXT_TO * span) & (g > 0.0)
-    to_bound = xp.where(low, lower - x, xp.where(high, upper - x, xp.zeros_like(x)))
-    free = xp.astype(~(low | high), x.dtype)
-    g = g * free
-    S, Y = flight.S * free[:, None, :], flight.Y * free[:, None, :]
+    held = low | high
+    any_held = bool(xp.any(held))
+    if any_held:
+        free = xp.astype(~held, x.dtype)
+        g, S, Y = g * free, S * free[:, None, :], Y * free[:, None, :]
     SY = S @ xp.matrix_transpose(Y)  # (s, memory, memory), s_i·y_j on the free coordinates
     sy, yy = xp.linalg.diagonal(SY), xp.vecdot(Y, Y)
     usable = sy > CURVATURE * yy
@@ -155,14 +161,16 @@ def _direction(flight: _Flight, lower: Array, upper: Array, span: Array) -> tupl
     one = xp.ones_like(flight.f)
     scale = xp.where(newest, sy[:, 0] / xp.where(newest, yy[:, 0], one), one)
     p = _two_loops(g, S, Y, SY, usable, scale)
-    p = p * free
     uphill = (xp.sum(p * g, axis=1) > 0.0) & newest
     p = xp.where(uphill[:, None], p, g)
     # Without curvature the gradient's length means nothing: cap the step by the box.
     longest = xp.max(xp.abs(p) / span, axis=1)
     longest = xp.where(longest > 0.0, longest, xp.ones_like(longest))
     step = xp.where(uphill, xp.minimum(xp.ones_like(longest), 1.0 / longest), FIRST_STEP / longest)
-    return p + to_bound / step[:, None], step
+    if any_held:
+        to_bound = xp.where(low, lower - x, xp.where(high, upper - x, xp.zeros_like(x)))
+        p = p + to_bound / step[:, None]
+    return p, step
 
 
 def _two_loops(g: Array, S: Array, Y: Array, SY: Array, usable: Array, scale: Array) -> Array:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ._array import Host, like, to_host
+from ._array import Array, Host, like, namespace, to_host
 from ._clock import late
 from ._threads import each_block, spans
 from .acquisition import Acquisition
@@ -131,22 +131,29 @@ class Climber:
     def climb(self, pool: Pool, rounds: int, tolerance: float = EXACT) -> Pool:
         """Ascend from every candidate on its own subspace, for so many rounds at most.
 
-        ``tolerance``: see ``ascend``.
+        In coordinates in which the model changes as fast in every direction: where length-scales
+        differ, that takes fewer rounds. ``tolerance``: see ``ascend``.
         """
         allowed = self.meter.left / max(1, len(pool.row))
         if allowed < 2 or late(self.deadline):  # a first round only looks at where it starts
             return pool
         X = self.view.gp.X
-        rows = like(X, pool.row, int)
+        rows, scale = like(X, pool.row, int), self.view.scale
         objective = self.view.objective(self.acquisition)
+
+        def scaled(V: Array, i: Array) -> tuple[Array, Array]:
+            value, grad = objective(V / scale, rows[i])
+            return value, grad / scale
+
         climb = ascend(
-            lambda V, i: objective(V, rows[i]),
-            like(X, pool.v),
-            self.lower,
-            self.upper,
+            scaled,
+            like(X, pool.v) * scale,
+            self.lower * scale,
+            self.upper * scale,
             rounds=int(min(rounds, allowed)),
             tolerance=tolerance,
             deadline=self.deadline,
         )
         self.meter.used += climb.evaluations
-        return Pool(pool.row, to_host(climb.V), to_host(climb.value))
+        V = namespace(X).clip(climb.V / scale, self.lower, self.upper)
+        return Pool(pool.row, to_host(V), to_host(climb.value))

@@ -88,6 +88,18 @@ class View:
         n, d = self.gp.n, int(self.u.shape[1])
         return float(n * (n + d))
 
+    @property
+    def scale(self) -> Any:
+        """How fast the model changes along each v (d,), relative to their geometric mean.
+
+        Just 1 with one length-scale, and where the coordinates v are not those of the data.
+        """
+        xp = namespace(self.u)
+        if self.gp.hyper.lengthscale.ndim == 0 or self.R.ndim == 2:
+            return 1.0
+        log = xp.log(self.R) + 0.5 * xp.log(self.unit * xp.ones_like(self.R))
+        return xp.exp(log - xp.mean(log))
+
     @cached_property
     def _weights(self) -> Array:
         return self.gp.weights
@@ -169,6 +181,11 @@ class Warped:
     def units(self) -> float:
         n, e = self.gp.n, int(self.gp.X.shape[1])
         return float(n * (n + e) + WARP * self.warp.width)
+
+    @property
+    def scale(self) -> Any:
+        """As of a ``View``: no coordinate is known to be another's multiple."""
+        return 1.0
 
     def value(self, acquisition: Acquisition, V: Array, rows: Any) -> Array:
         """Acquisition values (p,) at V (p, d)."""

@@ -214,6 +214,7 @@ class Anchored:
         limits = {
             "budget": state.budget(insured)[0],
             "deadline": part_of(deadline, share),
+            "taken": () if known is history else (history.X,),  # by other attempts
         }
         found, how = self._improve(belief, acquisition, known, climbs, rng, limits)
         gate = self._gate(state, gp, insured, rng, deadline)
