@@ -208,7 +208,8 @@ class Surrogate:
         size = D if self.ard else 1
         log_start = [math.log(c * math.sqrt(D)) for c in START_LENGTHSCALES]
         if len(u) < 3 or float(np.ptp(u)) == 0.0:  # nothing to learn from
-            return _unpack(kernel, np.array([log_start[1]] * size + [0.0, 0.0]), self.noise_floor)
+            theta = np.array([log_start[1]] * size + [0.0, 0.0])
+            return replace(_unpack(kernel, theta), noise=self.noise_floor)
 
         if base is None and not self.ard:
             base = squared_distance(X, X)
@@ -225,7 +226,7 @@ class Surrogate:
         chosen = scored if cheap else scored[:1]
         climbs = [_climb(posterior, starts[i], value, bounds, deadline) for value, i in chosen]
         _, theta = max(climbs, key=lambda climb: climb[0])
-        return replace(_unpack(kernel, theta, 0.0), mean=posterior.mean(theta))
+        return replace(_unpack(kernel, theta), mean=posterior.mean(theta))
 
 
 def _spread(rows: NDArray[np.intp], most: int) -> NDArray[np.intp]:
@@ -342,9 +343,9 @@ def _pack(hyper: Hyperparameters, size: int) -> Host:
     return np.concatenate([log_l, [math.log(hyper.amplitude), math.log(hyper.noise)]])
 
 
-def _unpack(kernel: Kernel, theta: Host, noise: float) -> Hyperparameters:
-    """θ as hyper-parameters; a positive ``noise`` replaces the one in θ."""
+def _unpack(kernel: Kernel, theta: Host) -> Hyperparameters:
+    """θ = (log ℓ [1 or D], log a, log noise) as hyper-parameters."""
     lengthscale = np.exp(theta[:-2])
     if len(lengthscale) == 1:
         lengthscale = lengthscale.reshape(())
-    return Hyperparameters(kernel, lengthscale, math.exp(theta[-2]), noise or math.exp(theta[-1]))
+    return Hyperparameters(kernel, lengthscale, math.exp(theta[-2]), math.exp(theta[-1]))
