@@ -6,7 +6,7 @@ TORCH := .venv-torch/.ready
 PIP := -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: demo test test-long test-torch lint bench-engine bench-suggestions bench-learning bench-limits \
-	bench-planner bench-journal bench-failures bench-long bench-compare format clean
+	bench-planner bench-journal bench-failures bench-long bench-compare bench-ablation format clean
 
 demo: $(CORE)  ## minimise a 100-dimensional problem and draw the run
 	.venv/bin/transect demo --out demo.png
@@ -53,6 +53,9 @@ bench-long: $(CORE)  ## time and memory of 2000 evaluations of 1000 variables; p
 
 bench-compare: $(TORCH)  ## quality beside BoTorch, TuRBO, Optuna and pycma; carries on, prints tables
 	@.venv-torch/bin/python benchmarks/compare.py
+
+bench-ablation: $(CORE)  ## what every part of the default strategy is worth; carries on, prints a table
+	@.venv/bin/python benchmarks/ablation.py
 
 format: $(CORE)
 	.venv/bin/ruff check --fix .

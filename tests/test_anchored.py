@@ -536,9 +536,13 @@ def test_what_is_nothing_but_noise_is_taken_for_it(seed: int) -> None:
 
 
 def test_noise_is_lived_with() -> None:
-    quiet, noisy = (levy(20, shift_seed=1, noise=noise) for noise in (0.0, 2.0))
-    result: Any = minimize(noisy, noisy.box, 120, "anchored", seed=0, progress=False)
-    assert quiet(result.x) < 0.5 * quiet(np.zeros(20))
+    """In the median of five runs, as rounding decides where a single one is lucky."""
+    quiet, found = levy(20, shift_seed=1), []
+    for seed in range(5):
+        noisy = levy(20, shift_seed=1, noise=2.0, noise_seed=seed)
+        result: Any = minimize(noisy, noisy.box, 120, "anchored", seed=seed, progress=False)
+        found.append(quiet(result.x))
+    assert np.median(found) < 0.5 * quiet(np.zeros(20))
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e200])

@@ -37,6 +37,7 @@ from comparison.tasks import (
     instance,
 )
 from comparison.unseen import UNSEEN
+from transect import Anchored
 from transect.problems import data
 
 SMALL = "ackley-20-aligned-0.5"
@@ -181,7 +182,7 @@ def test_what_is_asked_for_depends_on_what_was_told() -> None:
 
 def test_ours_knows_how_many_evaluations_it_has_to_itself() -> None:
     """Those told before are not among them: with more, it would begin what it cannot finish."""
-    assert Ours(Start(D=3, seed=0, evals=400), "anchored").optimizer.max_evals == 400 - N_INIT
+    assert Ours(Start(D=3, seed=0, evals=400), Anchored()).optimizer.max_evals == 400 - N_INIT
 
 
 def test_names() -> None:

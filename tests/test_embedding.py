@@ -179,7 +179,9 @@ def test_pull_back_is_the_transposed_derivative(
     points, pull_back = warp.points_and_pull_back(V)
     assert np.array_equal(points, warp.points(V))
     G = np.random.default_rng(2).normal(size=points.shape)
-    numeric = numeric_gradient(lambda v: np.sum(G * warp.points(v), axis=1), V, STEP)
+    # With shorter steps, rounding of the root in ψ next to a kink counts for more than they do.
+    step = 10.0 * STEP
+    numeric = numeric_gradient(lambda v: np.sum(G * warp.points(v), axis=1), V, step)
     np.testing.assert_allclose(pull_back(G), numeric, rtol=0.0, atol=1e-8)
 
 

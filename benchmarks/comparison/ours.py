@@ -25,14 +25,18 @@ STRATEGIES: Mapping[str, Callable[[], Strategy]] = {
 }
 
 
+def named(name: str) -> Strategy:
+    """A strategy by the comparison's name for it, or the library's."""
+    return STRATEGIES[name]() if name in STRATEGIES else resolve(name)
+
+
 class Ours:
     """A strategy. Its model starts from the last one's, so a run that goes on is replayed."""
 
     replays = True
 
-    def __init__(self, start: Start, name: str) -> None:
+    def __init__(self, start: Start, strategy: Strategy) -> None:
         limit_threads(1)
-        strategy = STRATEGIES[name]() if name in STRATEGIES else resolve(name)
         box = np.tile([-1.0, 1.0], (start.D, 1))
         own = max(1, start.evals - N_INIT)  # what was told is not counted as the run's own
         self.optimizer = Optimizer(box, strategy, seed=start.seed, n_init=N_INIT, max_evals=own)

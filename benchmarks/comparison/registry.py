@@ -7,10 +7,11 @@ from functools import partial
 
 from transect.strategies import BY_NAME
 
+from .ablations import ABLATED, ABLATIONS, Ablated
 from .libraries import Optuna, Pycma
 from .log_ei import BoTorch
 from .method import Centre, Method, Random, Start
-from .ours import PREFIX, STRATEGIES, Ours
+from .ours import PREFIX, STRATEGIES, Ours, named
 from .turbo import Turbo, some_way_up
 
 PEERS: Mapping[str, Callable[[Start], Method]] = {
@@ -48,6 +49,8 @@ def factory(name: str) -> Callable[[Start], Method]:
         return peers[name]
     ours = name.removeprefix(PREFIX)
     if name.startswith(PREFIX) and (ours in STRATEGIES or ours in BY_NAME):
-        return partial(Ours, name=ours)
+        return lambda start: Ours(start, named(ours))
+    if name.startswith(ABLATED) and name.removeprefix(ABLATED) in ABLATIONS:
+        return partial(Ablated, name=name.removeprefix(ABLATED))
     known = [*peers, *(PREFIX + ours for ours in dict.fromkeys([*STRATEGIES, *BY_NAME]))]
     raise ValueError(f"there is no method {name!r}; there are {', '.join(known)}")

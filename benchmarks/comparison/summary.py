@@ -126,7 +126,7 @@ class Summary:
                 if key.task not in EVERY_TASK or len(run["y"]) <= N_INIT:
                     continue
                 keys.append(key)
-                best.append(_at_checkpoints(run["y"]))
+                best.append(at_checkpoints(run["y"]))
                 times = run["seconds"][TIMED]
                 enough = len(times) >= ENOUGH and key.method not in UNTIMED
                 seconds.append(statistics.fmean(times.tolist()) if enough else np.nan)
@@ -134,6 +134,6 @@ class Summary:
         return Summary(tuple(keys), table, np.array(seconds, dtype=np.float32))
 
 
-def _at_checkpoints(y: NDArray[np.float64]) -> NDArray[np.float64]:
+def at_checkpoints(y: NDArray[np.float64]) -> NDArray[np.float64]:
     best = best_so_far(y)
     return np.array([best[n - 1] if n <= len(best) else np.nan for n in CHECKPOINTS])

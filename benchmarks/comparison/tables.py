@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -32,8 +32,8 @@ middle of the box, of which the side is 2. On network-100 values are noisy, the 
 OF_UNSEEN_TASKS = """Made by `benchmarks/compare.py --report --unseen`. Twenty functions in 10, 30
 and 150 variables (benchmarks/comparison/unseen.py) that nothing was tuned on: Anchored has nothing
 for their sake. But two additions to it, chosen on other functions, were tried on them and turned
-down (the eleventh and the thirteenth round of [anchored](anchored.md)). A task's name is the
-function and its variables. On noisy-bowl values are noisy, the least is told; below 0 is luck."""
+down (the eleventh and the thirteenth [round](rounds.md)). A task's name is the function and its
+variables. On noisy-bowl values are noisy, the least is told; below 0 is luck."""
 HOW = """In brackets: how many seeds, or pairs of runs on the same instance, a number rests on. All
 values are to be minimised.
 
@@ -90,7 +90,7 @@ def _ranks(summary: Summary) -> str:
 def _rank(summary: Summary, method: str, methods: Sequence[str], evals: int) -> str:
     if method not in methods:
         return NOTHING
-    return _rate(mean_rank(summary, method, methods, evals), "{:.2f}")
+    return _rate(mean_rank(summary, method, methods, evals), "{:.2f}".format)
 
 
 def _wins(summary: Summary, judged: str, evals: int) -> str:
@@ -100,8 +100,8 @@ def _wins(summary: Summary, judged: str, evals: int) -> str:
         rates = [wins(summary, judged, rival, evals, tasks) for tasks in groups.values()]
         if rival != judged and rates[0].pairs:
             least = wins_at_least(summary, judged, rival, evals, summary.tasks)
-            everywhere, *parts = (_rate(rate, "{:.0%}") for rate in rates)
-            rows.append([rival, everywhere, _number(least, "{:.0%}"), *parts])
+            everywhere, *parts = (_rate(rate, percent) for rate in rates)
+            rows.append([rival, everywhere, _number(least, percent), *parts])
     title = f"Runs that {judged} wins at {evals} evaluations, against"
     everywhere, *names = groups
     return _part(title, ["rival", everywhere, "at least", *names], rows)
@@ -155,7 +155,10 @@ def _seconds(summary: Summary) -> str:
 def _beside(summary: Summary, rival: str, evals: int, tasks: Iterable[str]) -> str:
     methods = [method for method in summary.methods if method != rival]
     rows = [
-        [task, *(_number(behind(summary, m, rival, task, evals), "{:+.2f}") for m in methods)]
+        [
+            task,
+            *(_number(behind(summary, m, rival, task, evals), "{:+.2f}".format) for m in methods),
+        ]
         for task in tasks
     ]
     title = (
@@ -168,7 +171,7 @@ def _beside(summary: Summary, rival: str, evals: int, tasks: Iterable[str]) -> s
 def _beside_random(summary: Summary) -> str:
     methods = [method for method in summary.methods if method != "random"]
     rows = [
-        [task, *(_rate(wins(summary, m, "random", JUDGED_AT, [task]), "{:.0%}") for m in methods)]
+        [task, *(_rate(wins(summary, m, "random", JUDGED_AT, [task]), percent) for m in methods)]
         for task in summary.tasks
     ]
     title = f"Runs below those of random search at {JUDGED_AT} evaluations"
@@ -182,7 +185,7 @@ def _values(summary: Summary, evals: int) -> str:
         medians = [statistics.median(v.values()) if v else math.nan for v in found]
         least = min((m for m in medians if not math.isnan(m)), default=math.nan)
         cells = [
-            _rate(Rate(m, len(v)), "**{:.4g}**" if m == least else "{:.4g}")
+            _rate(Rate(m, len(v)), ("**{:.4g}**" if m == least else "{:.4g}").format)
             for m, v in zip(medians, found, strict=True)
         ]
         rows.append([task, *cells])
@@ -194,12 +197,18 @@ def _part(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> s
     return f"## {title}\n\n{markdown_table(header, rows)}\n"
 
 
-def _rate(rate: Rate, form: str) -> str:
-    return f"{form.format(rate.value)} ({rate.pairs})" if rate.pairs else NOTHING
+def percent(share: float) -> str:
+    """Rounded, but 100% is all of them."""
+    text = f"{share:.0%}"
+    return "99%" if text == "100%" and share < 1.0 else text
 
 
-def _number(value: float, form: str) -> str:
-    return NOTHING if math.isnan(value) else form.format(value)
+def _rate(rate: Rate, form: Callable[[float], str]) -> str:
+    return f"{form(rate.value)} ({rate.pairs})" if rate.pairs else NOTHING
+
+
+def _number(value: float, form: Callable[[float], str]) -> str:
+    return NOTHING if math.isnan(value) else form(value)
 
 
 def _time(seconds: float) -> str:

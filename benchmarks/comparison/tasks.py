@@ -1,10 +1,10 @@
-"""What the methods are compared on: 31 tasks from 20 to 5001 dimensions, and 60 unseen ones.
+"""What methods are compared on: 31 tasks from 20 to 5001 dimensions, 60 unseen ones, and more.
 
 The 31: five functions in five sizes, each pair in one of four variants: axis-aligned or rotated,
 with the optimum moved from its usual place by up to 0.5 or 0.8 of half a box width. Two functions
 of few variables among 500, and four problems from practice. The unseen ones are twenty functions
-in three sizes, on which nothing was tuned. Where an instance is drawn at random, the seed of the
-run draws it.
+in three sizes, on which nothing was tuned. Those of the ablation are of the kinds of the 31, in
+other instances. Where an instance is drawn at random, the seed of the run draws it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -22,13 +23,17 @@ from transect._array import Host
 from transect.problems import Problem, make
 from transect.problems.problem import Batched
 
+from .practice import PRACTICE, noisy, practice, punished
 from .unseen import UNSEEN, Maker
 
 N_INIT = 20
 FUNCTIONS = ("ackley", "levy", "hyper-ellipsoid", "rosenbrock", "rastrigin")
 SIZES = (20, 50, 100, 200, 500)
 UNSEEN_SIZES = (10, 30, 150)
+PRACTICE_SIZES = (100, 30)  # by turns
 NOISE_STREAM = 6  # keeps noise apart from the draws that make an instance
+APART = 5000  # seeds of instances that only the ablation has
+FAR = 0.8  # half box widths that optima are moved by there, at most
 HELD = 3  # instances a process keeps: runs of one task often follow each other
 
 Seeding = Callable[[int], Mapping[str, Any]]  # the options of an instance that its seed decides
@@ -69,15 +74,19 @@ class Instance:
         So a run that goes on later gets the values it would have got: noise is drawn from i, and
         a copy of the objective leaves no trace of this call in what the next one starts from.
         """
-        x = self.problem.box.from_unit(u)
         objective: Any = self.problem.objective
         if isinstance(objective, Batched):
+            x = self.problem.box.from_unit(u)
             return float(objective.together(x[None, :], [(self.seed, i)])[0])
-        value = float(copy.copy(objective)(x))
+        value = self.noiseless(u)
         if not self.problem.noise:
             return value
         noise = np.random.default_rng([self.seed, i, NOISE_STREAM]).standard_normal()
         return value + self.problem.noise * noise
+
+    def noiseless(self, u: Host) -> float:
+        """The value at u (D,) without the noise that is added to it."""
+        return float(copy.copy(self.problem.objective)(self.problem.box.from_unit(u)))
 
 
 def _synthetic() -> list[Task]:
@@ -124,7 +133,51 @@ UNSEEN_TASKS: Mapping[str, Task] = {
     for D in UNSEEN_SIZES
     for name, maker in UNSEEN.items()
 }
-EVERY_TASK: Mapping[str, Task] = {**TASKS, **UNSEEN_TASKS}
+
+
+def _of_ablation(seed: int) -> Mapping[str, Any]:
+    """Every other one is rotated; none is an instance of the 31."""
+    other = APART + seed
+    return {"shift_seed": other, "rotation_seed": other if seed % 2 else None}
+
+
+def _hidden_of_ablation(seed: int) -> Mapping[str, Any]:
+    return _hidden(APART + seed)
+
+
+def _apart(name: str) -> Maker:
+    return lambda D, seed: make(name, D, shift=FAR, **_of_ablation(seed))
+
+
+def _ablation() -> list[Task]:
+    sizes = {
+        "ackley": (20, 100, 500),
+        "levy": (20, 50, 200),
+        "hyper-ellipsoid": (50, 200, 1000),
+        "rosenbrock": (20, 100, 500),
+        "rastrigin": (20, 50, 200),
+        "styblinski-tang": (50, 100),
+    }
+    return [
+        *(
+            Task(f"{name}-{D}", name, D, {"shift": FAR}, _of_ablation)
+            for name, each in sizes.items()
+            for D in each
+        ),
+        Task("hartmann6-in-100", "hartmann6", 100, {"active": "random"}, _hidden_of_ablation),
+        Task("branin-in-200", "branin", 200, {"active": "random"}, _hidden_of_ablation),
+        Task("noisy-levy-50", noisy(_apart("levy")), 50),
+        Task("noisy-hyper-ellipsoid-100", noisy(_apart("hyper-ellipsoid")), 100),
+        Task("punished-levy-50", punished(_apart("levy")), 50),
+        *(
+            Task(f"{name}-{D}", practice(name), D)
+            for name, D in zip(PRACTICE, cycle(PRACTICE_SIZES), strict=False)
+        ),
+    ]
+
+
+ABLATION_TASKS: Mapping[str, Task] = {task.name: task for task in _ablation()}
+EVERY_TASK: Mapping[str, Task] = {**TASKS, **UNSEEN_TASKS, **ABLATION_TASKS}
 
 
 def instance(name: str, seed: int) -> Instance:
