@@ -116,9 +116,9 @@ def test_tasks_by_seed(name: str) -> None:
 
 def test_no_instance_is_one_of_those_that_are_reported() -> None:
     assert not ABLATION_TASKS.keys() & (TASKS.keys() | UNSEEN_TASKS.keys())
-    x = np.zeros(20)
-    seen = {instance("levy-20-rotated-0.5", seed)(x, 0) for seed in range(10)}
-    assert not seen & {instance(ONE, seed)(x, 0) for seed in range(10)}
+    x = np.zeros(20)  # of the same function, moved as far, and rotated with odd seeds in both
+    seen = {instance("rosenbrock-20-rotated-0.8", seed)(x, 0) for seed in range(10)}
+    assert not seen & {instance("rosenbrock-20", seed)(x, 0) for seed in range(10)}
 
 
 def test_a_fifth_of_the_box_is_punished_and_never_the_optimum() -> None:

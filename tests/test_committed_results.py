@@ -177,3 +177,9 @@ def test_the_table_of_the_ablation_is_that_of_the_results(
     for method in found.methods:
         (seeds,) = {len(found.at(task, method, 200)) for task in ABLATION_TASKS}
         assert seeds >= 6, method
+        same = all(
+            value == found.at(task, ablation.BASE, 200)[seed]
+            for task in ABLATION_TASKS
+            for seed, value in found.at(task, method, 200).items()
+        )
+        assert same == (method == ablation.BASE), method

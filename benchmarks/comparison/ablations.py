@@ -70,8 +70,7 @@ def _improvement(gp: Any, best: float, *_: Any) -> LogEI:
 
 
 def _bound(gp: Any, best: float, t: int, in_flight: bool) -> UCB:
-    first, later = steps.KAPPA
-    return UCB((first + (later - first) * min(1.0, t / steps.GROWN)) ** 2)
+    return steps._bound(t)
 
 
 def _otherwise(far: bool, random: bool) -> Callable[..., tuple[float, float]]:

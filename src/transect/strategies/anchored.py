@@ -315,6 +315,11 @@ def _acquisition(gp: GaussianProcess, best: float, t: int, in_flight: bool) -> A
     """
     if in_flight or gp.n >= gp.X.shape[1]:
         return LogEI(best)
+    return _bound(t)
+
+
+def _bound(t: int) -> UCB:
+    """μ + κσ after t suggestions."""
     first, later = KAPPA
     return UCB((first + (later - first) * min(1.0, t / GROWN)) ** 2)
 
