@@ -5,9 +5,9 @@ reports on all that is there. All of it is days of work, nearly all of it BoTorc
 --methods, --seeds and --time choose a part, and more is added by a later call. With --packed FILE
 runs that are in that file are not made, and the folder's are added to them; a method that has
 changed since then is to be run without it. With --report nothing is run. With --unseen the tasks
-are the sixty that nothing was tuned on. With --device cuda and three or four workers a core
-BoTorch's and TuRBO's fits share a GPU. The tasks rover, mopta08 and ramp need their data (see
-``transect.problems.data``).
+are the sixty that nothing was tuned on. With --device cuda and three workers a core BoTorch's and
+TuRBO's fits share a GPU, and all runs are under way at once. The tasks rover, mopta08 and ramp need
+their data (see ``transect.problems.data``).
 """
 
 from __future__ import annotations

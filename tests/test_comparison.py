@@ -16,6 +16,7 @@ from comparison.closed_form import (
     ClosedPosterior,
     closed_form,
     closed_form_within_bounds,
+    closed_log_ei,
     kernel_of_gp_sampler,
     only_if_fixed,
 )
@@ -240,9 +241,9 @@ def test_botorchs_acquisition_in_closed_form_is_its_own(D: int) -> None:
     anywhere = torch.rand(20, 1, D, dtype=torch.double)
     points = torch.cat([anywhere, mll.model.train_inputs[0][:5, None, :] + 1e-3])
     points.requires_grad_()
-    found = []
-    for model in (mll.model, ClosedPosterior(mll.model)):
-        values = LogExpectedImprovement(model, best_f=110.0)(points)
+    found, best = [], 110.0
+    for acquisition in (LogExpectedImprovement(mll.model, best), closed_log_ei(mll.model, best)):
+        values = acquisition(points)
         found.append((values.detach().numpy(), torch.autograd.grad(values.sum(), points)[0]))
     (own, own_grad), (closed, grad) = found
     np.testing.assert_allclose(closed, own, rtol=1e-6)
@@ -250,9 +251,8 @@ def test_botorchs_acquisition_in_closed_form_is_its_own(D: int) -> None:
     # What its optimiser begins with is drawn around the best points, too.
     bounds = torch.stack([torch.zeros(D), torch.ones(D)]).double()
     starts = []
-    for model in (mll.model, ClosedPosterior(mll.model)):
+    for acquisition in (LogExpectedImprovement(mll.model, best), closed_log_ei(mll.model, best)):
         torch.manual_seed(D)
-        acquisition = LogExpectedImprovement(model, best_f=110.0)
         around = sample_points_around_best(acquisition, 10, 1e-3, bounds)
         assert around is not None
         starts += [
@@ -273,11 +273,10 @@ def test_botorchs_acquisition_in_closed_form_is_its_own(D: int) -> None:
 @pytest.mark.filterwarnings("default")
 def test_a_search_of_botorchs_is_the_same_without_copies(monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
-    from botorch.acquisition import LogExpectedImprovement
     from botorch.generation import gen
     from botorch.optim import optimize_acqf
 
-    acquisition = LogExpectedImprovement(ClosedPosterior(default_of_botorch(5).model), 110.0)
+    acquisition = closed_log_ei(default_of_botorch(5).model, 110.0)
     bounds = torch.stack([torch.zeros(5), torch.ones(5)]).double()
     found = []
     for fixed in (None, {}, {2: 0.3}):

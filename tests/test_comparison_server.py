@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import multiprocessing
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from comparison import closed_form, pool, server
+from comparison import closed_form, pool, server, turns
 from comparison.closed_form import Likelihood
 from comparison.runs import length
 from transect._array import Host
@@ -81,21 +83,18 @@ def test_a_covariance_that_cannot_be_factored_has_no_value_and_the_others_have()
 
 @pytest.fixture
 def slots(monkeypatch: pytest.MonkeyPatch) -> Iterator[server.Slots]:
-    """What a worker of the pool has, with servers at work."""
+    """Room for three runs, and a server at work."""
     monkeypatch.setattr(closed_form, "likelihood_of", Likelihood)  # as before, afterwards
-    with server.serving(multiprocessing.get_context("spawn"), 2, 70, "cpu") as slots:
+    with server.serving(multiprocessing.get_context("spawn"), [range(3)], 70, "cpu") as slots:
         yield slots
 
 
 @pytest.mark.torch
-def test_runs_have_the_values_of_their_own_data_from_the_servers(slots: server.Slots) -> None:
-    asked = []
-    for kernel, (n, D) in zip(KERNELS, SIZES, strict=False):  # a row each
-        server.take_part(slots)
+def test_runs_have_the_values_of_their_own_data_from_the_server(slots: server.Slots) -> None:
+    def run(kernel: Kernel, n: int, D: int) -> int:
         X, y = values(n, D)
-        asked.append((closed_form.likelihood_of(kernel, X, y), Likelihood(kernel, X, y), D))
-    for amplitude in (0.7, 1.0):
-        for theirs, ours, D in asked:
+        theirs, ours = closed_form.likelihood_of(kernel, X, y), Likelihood(kernel, X, y)
+        for amplitude in (0.7, 1.0):
             found = theirs(lengthscales(D), amplitude, 0.05, 0.2)
             own = ours(lengthscales(D), amplitude, 0.05, 0.2)
             assert found
@@ -103,18 +102,92 @@ def test_runs_have_the_values_of_their_own_data_from_the_servers(slots: server.S
             assert found.value == pytest.approx(own.value, rel=1e-12)
             np.testing.assert_allclose(found.by_lengthscale, own.by_lengthscale, rtol=1e-9)
             assert found[2:] == pytest.approx(own[2:], rel=1e-9)
-    assert asked[0][0](lengthscales(2), 0.7, -1.0, 0.2) is None
+        assert theirs(lengthscales(D), 0.7, -1.0, 0.2) is None
+        return n
+
+    works = [partial(run, KERNELS[i % 2], n, D) for i, (n, D) in enumerate(SIZES)]
+    assert turns.in_turns(works, slots, range(3)) == [n for n, _ in SIZES]
 
 
 @pytest.mark.torch
-def test_a_run_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    slots = server.Slots(multiprocessing.get_context("spawn"), 1, 70)  # nobody serves them
-    monkeypatch.setattr(server, "PATIENCE", 0.1)
+def test_a_run_that_fails_ends_alone(slots: server.Slots) -> None:
+    def ask(_: int) -> float:
+        value = closed_form.likelihood_of(RBF(), *values(20, 2))(lengthscales(2), 0.7, 0.05, 0.2)
+        assert value
+        return float(value.value)
+
+    def fail() -> int:
+        ask(0)
+        raise ValueError("no more")
+
+    def work() -> int:
+        return len({ask(i) for i in range(3)})
+
+    found = turns.in_turns([fail, work, work], slots, range(3))
+    assert repr(found) == "[ValueError('no more'), 1, 1]"
+
+
+@pytest.mark.torch
+def test_each_run_has_its_own_warnings_and_random_numbers(slots: server.Slots) -> None:
+    """As if the others were not there, though they are at it at the same time."""
+    import torch
+
+    def work(seed: int) -> int:
+        ask = closed_form.likelihood_of(RBF(), *values(20, 2))
+        with warnings.catch_warnings(record=True) as caught, torch.random.fork_rng(devices=[]):
+            warnings.simplefilter("always")
+            torch.manual_seed(seed)
+            for _ in range(seed):
+                ask(lengthscales(2), 0.7, 0.05, 0.2)
+                warnings.warn(str(seed), stacklevel=1)
+            drawn = int(torch.randint(1000, (1,)))
+        assert [str(each.message) for each in caught] == [str(seed)] * seed
+        return drawn
+
+    expected = []
+    for seed in (3, 1, 5):
+        torch.manual_seed(seed)
+        expected.append(int(torch.randint(1000, (1,))))
+    filters = warnings.filters
+    found = turns.in_turns([partial(work, seed) for seed in (3, 1, 5)], slots, range(3))
+    assert found == expected
+    assert warnings.filters is filters
+
+
+@pytest.mark.torch
+def test_runs_do_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(closed_form, "likelihood_of", Likelihood)
+    monkeypatch.setattr(turns, "PATIENCE", 0.1)
+    slots = server.Slots(multiprocessing.get_context("spawn"), [[0]], 70)  # nobody serves it
+
+    def ask() -> int:
+        closed_form.likelihood_of(RBF(), *values(20, 2))(lengthscales(2), 0.7, 0.05, 0.2)
+        return 1
+
     try:
         with pytest.raises(RuntimeError, match="does not answer"):
-            server.Asked(slots, 0, RBF(), *values(20, 2))(lengthscales(2), 0.7, 0.05, 0.2)
+            turns.in_turns([ask], slots, [0])
     finally:
         slots.memory.unlink()
+
+
+def test_runs_of_about_as_many_variables_share_a_process() -> None:
+    assert pool.in_hands([500, 20, 500, 20, 100], 2) == [[1, 3, 4], [0, 2]]
+    assert pool.in_hands([500, 20, 500], 3) == [[1], [0], [2]]
+    assert pool.in_hands([500, 20], 9) == [[1], [0]]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("waiting", "size"),
+    [(1, 4), (4, 4), (5, 8), (13, 16), (16, 16), (31, 16), (64, 64), (500, 128)],
+)
+def test_few_requests_are_filled_up_to_a_batch_and_of_many_some_wait(
+    waiting: int, size: int
+) -> None:
+    from comparison.lanes import batch_size
+
+    assert batch_size(waiting) == size
 
 
 @pytest.mark.torch
@@ -130,7 +203,7 @@ def test_fits_of_all_workers_go_to_the_servers(
             asked.append(int(np.count_nonzero(slots.arrays()["reply"][:, 0])))
 
     monkeypatch.setattr(pool, "serving", recorded)
-    jobs = pool.in_order(["ackley-20-aligned-0.5"], ["botorch", "turbo"], range(1), 24)
+    jobs = pool.in_order(["ackley-20-aligned-0.5"], ["botorch", "turbo"], range(2), 24)
     pool.run_all(jobs, tmp_path, workers=2, device="cpu")
-    assert [length(job.path(tmp_path)) for job in jobs] == [24] * 2
-    assert asked[0] > 0  # whether both workers had a run is not said
+    assert [length(job.path(tmp_path)) for job in jobs] == [24] * 4
+    assert asked == [4]

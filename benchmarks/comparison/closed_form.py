@@ -13,12 +13,15 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from transect._array import Host
+from transect.acquisition import LogEI
 from transect.kernels import RBF, Kernel, Matern52
 from transect.likelihood import Factor, LogNormal
 
 Loss = Callable[[], tuple[Any, tuple[Any, ...]]]
+LEAST_VARIANCE = 1e-12  # of an analytic acquisition of BoTorch's
 
 
 def closed_form(mll: Any) -> Any:
@@ -104,32 +107,78 @@ class ClosedPosterior:
     _has_transformed_inputs = False  # without it, ``optimize_acqf`` samples nothing around the best
 
     def __init__(self, model: Any) -> None:
-        import torch
-
         self.train_inputs = model.train_inputs
-        self.lengthscale = model.covar_module.lengthscale.detach()
-        self.mean, noise = model.mean_module.constant.detach(), model.likelihood.noise.detach()
-        self.middle = model.train_inputs[0].mean(dim=0)  # shifted there for the last digits
-        self.U = (model.train_inputs[0] - self.middle) / self.lengthscale
-        eye = torch.eye(len(self.U), dtype=torch.double)
-        L = torch.linalg.cholesky(self._covariance(self.U) + noise * eye)
-        self.L_inv_T = torch.linalg.solve_triangular(L, eye, upper=False).T
-        self.weights = self.L_inv_T @ (self.L_inv_T.T @ (model.train_targets - self.mean))
+        X, y = model.train_inputs[0].numpy(), model.train_targets.numpy()
+        self.lengthscale = model.covar_module.lengthscale.detach().numpy()[0]
+        self.mean, noise = model.mean_module.constant.item(), model.likelihood.noise.item()
+        self.middle = np.mean(X, axis=0)  # shifted there for the last digits
+        self.U = (X - self.middle) / self.lengthscale  # (n, D)
+        self.squares = np.einsum("ij,ij->i", self.U, self.U)
+        eye = np.eye(len(y))
+        L = np.linalg.cholesky(self._covariance(self.U) + noise * eye)
+        self.L_inv_T = solve_triangular(L, eye, lower=True).T
+        self.weights = self.L_inv_T @ (self.L_inv_T.T @ (y - self.mean))
         scaling = model.outcome_transform
-        self.shift, self.scale = scaling.means[0, 0], scaling.stdvs[0, 0]
+        self.shift, self.scale = scaling.means[0, 0].item(), scaling.stdvs[0, 0].item()
 
     def posterior(self, X: Any, **_: Any) -> Moments:
         """At points X (..., D)."""
-        k = self._covariance((X - self.middle) / self.lengthscale)  # (..., n)
-        mean = self.mean + k @ self.weights
-        var = 1.0 - (k @ self.L_inv_T).square().sum(dim=-1)
-        return Moments(
-            (self.shift + self.scale * mean)[..., None], (self.scale**2 * var)[..., None]
-        )
+        import torch
 
-    def _covariance(self, U: Any) -> Any:
-        squares = U.square().sum(dim=-1)[..., None] + self.U.square().sum(dim=-1)
-        return (-0.5 * (squares - 2.0 * U @ self.U.T).clamp_min(0.0)).exp()
+        k = self._covariance((X.numpy() - self.middle) / self.lengthscale)  # (..., n)
+        mean, var = self._moments(k, k @ self.L_inv_T)
+        return Moments(torch.from_numpy(mean)[..., None], torch.from_numpy(var)[..., None])
+
+    def log_ei(self, x: Host, best: float) -> tuple[Host, Host]:
+        """Logarithms of the expected improvement (p,) at x (p, D), and their gradients (p, D)."""
+        V = (x - self.middle) / self.lengthscale
+        k = self._covariance(V)
+        A = k @ self.L_inv_T  # (p, n)
+        mean, var = self._moments(k, A)
+        value, by_mean, by_var = LogEI(best).partials(mean, np.maximum(var, LEAST_VARIANCE))
+        by_var = self.scale**2 * np.where(var < LEAST_VARIANCE, 0.0, by_var)
+        by_k = self.scale * np.multiply.outer(by_mean, self.weights)
+        by_k -= 2.0 * by_var[:, None] * (A @ self.L_inv_T.T)
+        by_k *= k  # and ∂k_i/∂v = k_i (u_i - v)
+        return value, (by_k @ self.U - np.sum(by_k, axis=1)[:, None] * V) / self.lengthscale
+
+    def _moments(self, k: Host, A: Host) -> tuple[Host, Host]:
+        mean = self.shift + self.scale * (self.mean + k @ self.weights)
+        return mean, self.scale**2 * (1.0 - np.einsum("...i,...i->...", A, A))
+
+    def _covariance(self, V: Host) -> Host:
+        sq = (-2.0 * V) @ self.U.T
+        sq += np.einsum("...i,...i->...", V, V)[..., None]
+        sq += self.squares
+        k: Host = np.exp(-0.5 * np.maximum(sq, 0.0, out=sq))
+        return k
+
+
+def closed_log_ei(model: Any, best: float) -> Any:
+    """BoTorch's ``LogExpectedImprovement`` of a fitted ``SingleTaskGP`` of one output."""
+    import torch
+    from botorch.acquisition import LogExpectedImprovement
+
+    ours = ClosedPosterior(model)
+
+    class Known(torch.autograd.Function):  # type: ignore[misc]
+        """Whose gradient comes with the value."""
+
+        @staticmethod
+        def forward(ctx: Any, X: Any) -> Any:  # (p, 1, D)
+            value, grad = ours.log_ei(X.detach().numpy()[:, 0], best)
+            ctx.grad = torch.from_numpy(grad)[:, None]
+            return torch.from_numpy(value)
+
+        @staticmethod
+        def backward(ctx: Any, *by_value: Any) -> Any:
+            return by_value[0][:, None, None] * ctx.grad
+
+    class Closed(LogExpectedImprovement):  # type: ignore[misc]
+        def forward(self, X: Any) -> Any:
+            return Known.apply(X)
+
+    return Closed(ours, best)
 
 
 def only_if_fixed(X: Any, fixed_features: Any = None, replace_current_value: bool = True) -> Any:

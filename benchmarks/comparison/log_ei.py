@@ -1,6 +1,6 @@
 """BoTorch as its documentation has it: SingleTaskGP and LogEI with their defaults.
 
-But for the time it takes: likelihoods and posteriors are in closed form.
+But for the time it takes: likelihoods and acquisitions are in closed form.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from transect._array import Host
 
-from .closed_form import ClosedPosterior, closed_form, only_if_fixed
+from .closed_form import closed_form, closed_log_ei, only_if_fixed
 from .method import Start, draw_seed
 
 # As in benchmarks/suggestions.py; as many samples again are near the best points, an option of
@@ -42,14 +42,13 @@ class BoTorch:
 
     def ask(self) -> Host:
         import torch
-        from botorch.acquisition import LogExpectedImprovement
         from botorch.generation import gen
         from botorch.optim import optimize_acqf
 
         bounds = torch.stack([torch.zeros(self.start.D), torch.ones(self.start.D)]).double()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(draw_seed(self.start, len(self.y)))
-            acquisition = LogExpectedImprovement(ClosedPosterior(self._model()), max(self.y))
+            acquisition = closed_log_ei(self._model(), max(self.y))
             with patch.object(gen, "fix_features", only_if_fixed):
                 point, _ = optimize_acqf(
                     acquisition, bounds, q=1, num_restarts=RESTARTS, raw_samples=RAW_SAMPLES,

@@ -11,16 +11,19 @@ import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from tqdm import tqdm
 
 from transect._threads import limit_threads
 
 from .runs import Job, carry_on, length
-from .server import Slots, serving, take_part
+from .server import Slots, serving
 from .tasks import EVERY_TASK, N_INIT
+from .turns import in_turns
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 # Freed memory is kept, up to arrays of 2000 by 2000: to get it again from the system for every
@@ -28,6 +31,7 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(2**25), "MALLOC_TRIM_THRESHOLD_": str(2**30)}
 IMPORTED = ["botorch.fit", "botorch.optim", "botorch.acquisition", "comparison.registry"]
 LOOK_EVERY = 1.0  # seconds
+MOST_NICE = 19  # of processes whose runs have most variables, where they share a device
 
 log = logging.getLogger("comparison")
 
@@ -58,50 +62,72 @@ def run_all(
     """Carry on with the runs that are not at their end, for ``limit`` seconds at most.
 
     An interrupt or a SIGTERM stops all of them after the suggestions they are at. With a
-    ``device`` the likelihoods of BoTorch's and TuRBO's fits are evaluated there, those of all
-    workers together: then there may be several workers a core, as most of them wait.
+    ``device`` all are under way from the start, and the likelihoods of BoTorch's and TuRBO's fits
+    are evaluated there, those of all runs together.
     """
     os.environ.update(dict.fromkeys(THREADS, "1") | MEMORY)  # for the workers, before they start
     missing = {job: job.evals - max(length(job.path(folder)), N_INIT) for job in jobs}
     todo = [job for job in jobs if missing[job] > 0]
     context: Any = multiprocessing.get_context("forkserver" if device else "spawn")
-    if device:  # many workers: what they import is imported once
+    if device:  # what they import is imported once
         context.set_forkserver_preload(IMPORTED)
     stop, count = context.Event(), context.Value("q", 0)
     until = None if limit is None else time.time() + limit
     bar = tqdm(total=sum(missing[job] for job in todo), desc="comparison", unit="evaluation")
     points = max((job.evals for job in todo), default=N_INIT)
+    if device:
+        hands = in_hands([EVERY_TASK[job.task].D for job in todo], workers)
+    else:
+        hands = [[row] for row in range(len(todo))]
     with (
         bar,
         _stopped_by_signals(stop),
-        serving(context, workers, points, device) if device else nullcontext() as slots,
+        serving(context, hands, points, device) if device else nullcontext() as slots,
         ProcessPoolExecutor(
             workers, mp_context=context, initializer=_begin, initargs=(stop, count, until, slots)
         ) as executor,
     ):
-        pending = {executor.submit(_work, job, folder): job for job in todo}
+        pending = {
+            executor.submit(
+                _work, [todo[row] for row in hand], folder, hand, MOST_NICE * i // len(hands)
+            ): hand
+            for i, hand in enumerate(hands)
+        }
         done = 0
         while pending:
             finished, _ = wait(pending, timeout=LOOK_EVERY, return_when=FIRST_COMPLETED)
             if stop.is_set():
                 for future in pending:
                     future.cancel()
-            done += sum(_is_whole(future, pending.pop(future)) for future in finished)
+            for future in finished:
+                done += _whole([todo[row] for row in pending.pop(future)], future)
             bar.set_postfix_str(f"{done} of {len(todo)} runs", refresh=False)
             bar.update(count.value - bar.n)
     if done < len(todo):
         log.warning("%d of %d runs done; a later call does the rest", done, len(todo))
 
 
-def _is_whole(future: Future[int], job: Job) -> bool:
-    """Whether the run came to its end. A method that fails stops its own run only."""
+def in_hands(sizes: Sequence[int], count: int) -> list[list[int]]:
+    """Which go to each of ``count`` processes at most, those of about one size together.
+
+    While one of a process looks for the maximum of an acquisition, which takes long with many
+    variables, the others of it wait. Those with few go first: their fits take most likelihoods.
+    """
+    order = np.argsort(sizes, kind="stable")
+    return [hand.tolist() for hand in np.array_split(order, count) if len(hand)]
+
+
+def _whole(jobs: Sequence[Job], future: Future[list[int | Exception]]) -> int:
+    """How many runs came to their end. A method that fails stops its own run only."""
     if future.cancelled():
-        return False
-    error = future.exception()
-    if error is not None:
-        log.warning("%s, %s, seed %d: %r", job.task, job.method, job.seed, error)
-        return False
-    return future.result() >= job.evals
+        return 0
+    whole = 0
+    for job, found in zip(jobs, future.result(), strict=True):
+        if isinstance(found, Exception):
+            log.warning("%s, %s, seed %d: %r", job.task, job.method, job.seed, found)
+        else:
+            whole += found >= job.evals
+    return whole
 
 
 @contextmanager
@@ -127,12 +153,24 @@ def _begin(stop: Any, count: Any, until: float | None, slots: Slots | None) -> N
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     warnings.filterwarnings("ignore")  # the libraries', about data that they did not choose
     limit_threads(1)
-    _shared.update(stop=stop, count=count, until=until)
-    if slots:
-        take_part(slots)
+    _shared.update(stop=stop, count=count, until=until, slots=slots)
 
 
-def _work(job: Job, folder: Path) -> int:
+def _work(
+    jobs: Sequence[Job], folder: Path, rows: Sequence[int], nice: int
+) -> list[int | Exception]:
+    """Evaluations that the runs have then, or why they failed."""
+    works = [partial(_one, job, folder) for job in jobs]
+    if _shared["slots"]:
+        os.nice(nice)
+        return in_turns(works, _shared["slots"], rows)
+    try:
+        return [work() for work in works]
+    except Exception as error:
+        return [error]
+
+
+def _one(job: Job, folder: Path) -> int:
     if _late(0.0):
         return length(job.path(folder))
     return carry_on(job, folder, _late, _add_one)
