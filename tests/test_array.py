@@ -54,6 +54,10 @@ def points(p: int, seed: int = 1) -> Host:
     return np.random.default_rng(seed).uniform(-1.0, 1.0, (p, D))
 
 
+def test_at_least(xp: Any) -> None:
+    same(_array.at_least(xp.asarray([[-1.0, 2.0, np.nan]]), 0.5), np.array([[0.5, 2.0, np.nan]]), xp)
+
+
 @both_kernels
 def test_kernels(xp: Any, kernel: str) -> None:
     A, B = points(5), points(7, 2)

@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 
 import compare
-from comparison import figure, runs, standings, summary, tables, turbo
+from comparison import figure, gp_sampler, runs, standings, summary, tables, turbo
 from comparison.closed_form import (
     ClosedPosterior,
     closed_form,
     closed_form_within_bounds,
     closed_log_ei,
-    kernel_of_gp_sampler,
     only_if_fixed,
 )
 from comparison.log_ei import OPTIONS
@@ -326,26 +325,49 @@ def test_turbos_loss_and_sample_in_closed_form_are_its_models_own(D: int) -> Non
 
 @pytest.mark.torch
 @pytest.mark.parametrize("D", [2, 100])
-def test_the_covariance_of_gp_sampler_is_its_own(D: int) -> None:
+def test_the_covariance_and_likelihood_of_gp_sampler_are_its_own(D: int) -> None:
     import torch
     from optuna._gp.gp import GPRegressor
 
     X, y = forty_values(D)
     rng = np.random.default_rng(D)
     w = torch.tensor(rng.uniform(0.1, 3.0, D) / D, requires_grad=True)
-    scale, noise = torch.tensor(2.0).double(), torch.tensor(1e-3).double()
+    scale = torch.tensor(2.0, dtype=torch.double, requires_grad=True)
+    noise = torch.tensor(1e-3, dtype=torch.double, requires_grad=True)
     points = torch.tensor(rng.uniform(0.0, 1.0, (6, D)), requires_grad=True)
     continuous = torch.zeros(D, dtype=torch.bool)
-    model = GPRegressor(continuous, torch.tensor(X), torch.tensor(y[:, 0]), w, scale, noise)
-    found: list[list[Any]] = []
-    for kernel in (GPRegressor.kernel, kernel_of_gp_sampler):
-        own = kernel(model)
-        apart, single = kernel(model, points, model._X_train), kernel(model, points[0])
-        grads = torch.autograd.grad(own[0] @ own[1] + apart.sin().sum() + single[3], [w, points])
-        found.append([own, apart, single, kernel(model, points), *grads])
-    for theirs, ours in zip(*found, strict=True):
-        np.testing.assert_allclose(ours.detach(), theirs.detach(), rtol=1e-10, atol=1e-13)
-    np.testing.assert_array_equal(found[1][0].diagonal().detach(), 2.0)
+
+    def numbers() -> list[Any]:
+        values = torch.tensor(y[:, 0] - 100.0)
+        model = GPRegressor(continuous, torch.tensor(X), values, w, scale, noise)
+        own, likelihood = model.kernel(), model.marginal_log_likelihood()
+        apart, single = model.kernel(points, model._X_train), model.kernel(points[0])
+        covariances = own[0] @ own[1] + apart.sin().sum() + single[3]
+        grads = torch.autograd.grad(covariances, [w, points, scale])
+        by_all = torch.autograd.grad(likelihood, [w, scale, noise])
+        return [own, apart, single, model.kernel(points), likelihood, *grads, *by_all]
+
+    theirs = numbers()
+    with gp_sampler.closed():
+        ours = numbers()
+    for one, other in zip(theirs, ours, strict=True):
+        np.testing.assert_allclose(other.detach(), one.detach(), rtol=1e-8, atol=1e-12)
+    np.testing.assert_array_equal(ours[0].diagonal().detach(), 2.0)
+
+
+@pytest.mark.torch
+def test_gp_sampler_is_told_of_a_covariance_that_cannot_be_factored_as_by_torch() -> None:
+    import torch
+    from optuna._gp.gp import GPRegressor
+
+    X, y = forty_values(2)
+    model = [torch.tensor(X), torch.tensor(y[:, 0]), *torch.tensor([[1.0, 1.0]]).double()]
+    given = *model, torch.tensor(1.0).double(), torch.tensor(-1.0).double()
+    none = torch.zeros(2, dtype=torch.bool)
+    with pytest.raises(RuntimeError):
+        GPRegressor(none, *given).marginal_log_likelihood()
+    with gp_sampler.closed(), pytest.raises(RuntimeError, match="cannot be factored"):
+        GPRegressor(none, *given).marginal_log_likelihood()
 
 
 def forty_values(D: int) -> tuple[Any, Any]:

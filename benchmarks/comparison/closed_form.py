@@ -188,23 +188,6 @@ def only_if_fixed(X: Any, fixed_features: Any = None, replace_current_value: boo
     return fix_features(X, fixed_features, replace_current_value) if fixed_features else X
 
 
-def kernel_of_gp_sampler(self: Any, X1: Any = None, X2: Any = None) -> Any:
-    """Optuna's ``GPRegressor.kernel`` of continuous coordinates, by a matrix product.
-
-    It has the squares of all differences, n·n·D numbers, at every evaluation of a likelihood.
-    """
-    from optuna._gp.gp import Matern52Kernel
-
-    A = self._X_train if X1 is None else X1  # (..., p, D) or (D,)
-    B = self._X_train if X2 is None else X2  # (q, D)
-    middle = self._X_train.mean(dim=0)
-    A, B, w = A - middle, B - middle, self.inverse_squared_lengthscales
-    sq = (A.square() @ w)[..., None] + B.square() @ w - 2.0 * (A * w) @ B.T
-    if X1 is None:  # no distance of a point from itself by rounding
-        sq = sq - sq.diagonal().diag()
-    return Matern52Kernel.apply(sq.clamp_min(0.0)) * self.kernel_scale
-
-
 class Moments(NamedTuple):
     """Of single points (..., 1)."""
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 
 from transect._array import Host
 
-from .closed_form import kernel_of_gp_sampler
+from . import gp_sampler
 from .method import Start, draw_seed, draws
 from .tasks import N_INIT
 
@@ -113,7 +112,7 @@ class Optuna:
         if self.renewed or not self.started:
             self.study.sampler = self.sampler(draw_seed(self.start, self.told))
             self.started = True
-        with patch("optuna._gp.gp.GPRegressor.kernel", kernel_of_gp_sampler):
+        with gp_sampler.closed():
             self.asked = self.study.ask(self.space)
         params = self.asked.params  # a copy of all of them at every look
         return np.array([params[name] for name in self.names])

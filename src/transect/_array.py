@@ -65,6 +65,12 @@ def zeros(template: Array, shape: tuple[int, ...], dtype: Any = None) -> Array:
     return xp.zeros(shape, dtype=template.dtype if dtype is None else dtype, **on)
 
 
+def at_least(array: Array, floor: float) -> Array:
+    """``array``, and ``floor`` where it is less; NumPy's own ``clip`` takes three times as long."""
+    xp = namespace(array)
+    return np.maximum(array, floor) if xp is np else xp.clip(array, floor, None)
+
+
 def replayed(step: Callable[[], None], array: Array) -> Callable[[], None]:
     """``step`` itself, or, where ``array`` is on a GPU, a replay of the launches it makes.
 

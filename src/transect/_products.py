@@ -39,9 +39,12 @@ def times_lower_transposed(A: Array, L: Array) -> Array:
 
 
 def _times(A: Host, B: Host) -> Host:
-    if 1 < len(A) <= FEW and copies_matrices():
-        return np.stack([row @ B for row in A])
-    product: Host = A @ B
+    if not 1 < len(A) <= FEW or not copies_matrices():
+        all_at_once: Host = A @ B
+        return all_at_once
+    product = np.empty((len(A), B.shape[1]), dtype=B.dtype)
+    for row, its in zip(A, product, strict=True):
+        np.matmul(row, B, out=its)
     return product
 
 

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
-from ._array import Array, erfcx, namespace, ndtr
+from ._array import Array, at_least, erfcx, namespace, ndtr
 
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _ASYMPTOTIC = -100.0  # below, 1 + u·Φ/φ cancels; its series is exact to 1e-13 there
@@ -97,7 +97,7 @@ def _below(u: Array) -> tuple[Array, Array, Array]:
     Far out, c = u⁻² - 3u⁻⁴ + 15u⁻⁶ - 105u⁻⁸ + …
     """
     xp = namespace(u)
-    down = xp.clip(u, _ASYMPTOTIC, None)
+    down = at_least(u, _ASYMPTOTIC)
     mills = math.sqrt(0.5 * math.pi) * erfcx(-down / math.sqrt(2.0))
     c, cdf_over_pdf = 1.0 + down * mills, mills
     far = u < _ASYMPTOTIC

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from ._array import (
     Array,
+    at_least,
     cholesky,
     inverse_lower,
     like,
@@ -195,9 +196,8 @@ class GaussianProcess:
         return float(-0.5 * fit - log_det - 0.5 * self.n * math.log(2.0 * math.pi))
 
     def _variance(self, explained: Array) -> Array:
-        xp = namespace(explained)
         amplitude = self.hyper.amplitude
-        return xp.clip(amplitude - explained, VARIANCE_FLOOR * amplitude, None)
+        return at_least(amplitude - explained, VARIANCE_FLOOR * amplitude)
 
 
 def _norm(X: Array, lengthscale: Array) -> Array:

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ._array import Array, Host, like, namespace
+from ._array import Array, Host, at_least, like, namespace
 from ._products import times
 from .acquisition import Acquisition
 from .ascent import Objective
@@ -111,7 +111,7 @@ class View:
         sq = times(-2.0 * self.unit * w, self.u.T)
         sq += xp.vecdot(self.unit * w, w)[:, None]
         sq += self.at_0 if self.m == 1 else xp.take(self.at_0, rows, axis=0)
-        return xp.clip(sq, 0.0, None), w
+        return at_least(sq, 0.0), w
 
     def value(self, acquisition: Acquisition, V: Array, rows: Any) -> Array:
         """Acquisition values (p,) at V (p, d) on subspaces ``rows`` (p,)."""
