@@ -31,6 +31,7 @@ CANDIDATES = 2000
 LENGTH_SCALES, AMPLITUDES, NOISES = (0.005, 2.0), (0.05, 20.0), (0.0005, 0.1)
 FIT_ITERATIONS = 50  # of L-BFGS, or of Adam with this rate and these values to begin with
 FIT_RATE, START_LENGTH_SCALE, START_AMPLITUDE, START_NOISE = 0.1, 0.5, 1.0, 0.005
+ROWS = 250  # of the candidates' covariance at once
 JITTERS = (0.0, 1e-8, 1e-7, 1e-6)  # in this order, GPyTorch's
 
 
@@ -176,8 +177,11 @@ def joint_sample(model: Any, candidates: Any, z: Host) -> Host:
     A = solve_triangular(L, amplitude * matern.value(squared_distance(U, V)), lower=True)  # (n, m)
     mean = model.mean_module.constant.item()
     means = mean + A.T @ solve_triangular(L, y - mean, lower=True)
-    cov = amplitude * matern.value(squared_distance(V, V))
-    cov -= A.T @ A
+    cov = np.empty((len(V), len(V)))
+    for start in range(0, len(V), ROWS):  # to the diagonal, which is all that is looked at
+        rows, before = slice(start, start + ROWS), slice(0, start + ROWS)
+        cov[rows, before] = amplitude * matern.value(squared_distance(V[rows], V[before]))
+        cov[rows, before] -= A[:, rows].T @ A[:, before]
     values: Host = means + _root(cov).T @ z
     return values
 
