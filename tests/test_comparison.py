@@ -292,7 +292,9 @@ def test_a_search_of_botorchs_is_the_same_without_copies(monkeypatch: pytest.Mon
 @pytest.mark.torch
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("D", [2, 100])
-def test_turbos_loss_and_sample_in_closed_form_are_its_models_own(D: int) -> None:
+def test_turbos_loss_and_sample_in_closed_form_are_its_models_own(
+    D: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import torch
     from botorch.optim.closures import get_loss_closure_with_grads
     from botorch.optim.utils import get_parameters
@@ -315,6 +317,7 @@ def test_turbos_loss_and_sample_in_closed_form_are_its_models_own(D: int) -> Non
             np.testing.assert_allclose(its, grad, rtol=1e-7, atol=1e-10)
 
     model.eval()
+    monkeypatch.setattr(turbo, "ROWS", 20)
     candidates = torch.rand(50, D, dtype=torch.double)
     z = torch.randn(1, 50, dtype=torch.double)
     with torch.no_grad():

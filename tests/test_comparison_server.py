@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import math
 import multiprocessing
+import os
+import re
+import signal
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -14,9 +21,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import compare
 from comparison import closed_form, pool, server, turns
 from comparison.closed_form import Likelihood
-from comparison.runs import length
+from comparison.runs import length, load
+from comparison.tasks import N_INIT
 from transect._array import Host
 from transect.kernels import RBF, Kernel, Matern52
 
@@ -35,7 +44,7 @@ def lengthscales(D: int) -> Host:
     return np.linspace(0.5, 2.0, D) * math.sqrt(D)
 
 
-def batch_of(data: list[tuple[Host, Host]], noise: float) -> Any:
+def batch_of(data: list[tuple[Host, Host]], noise: float, device: str) -> Any:
     """All of them in one batch, with 128 points in 128 coordinates."""
     import torch
 
@@ -48,16 +57,28 @@ def batch_of(data: list[tuple[Host, Host]], noise: float) -> Any:
         X[i, :n, :D], y[i, :n], there[i, :n] = points - np.mean(points, axis=0), its, 1.0
         scales[i, :D] = lengthscales(D)
     numbers = (np.full(len(data), number) for number in (0.7, noise, 0.2))
-    return Batch(*map(torch.from_numpy, (X, y, there, scales, *numbers)))
+    given = (X, y, there, scales, *numbers)
+    return Batch(*(torch.from_numpy(array).to(device) for array in given))
+
+
+@pytest.fixture(params=["cpu", "cuda"])
+def device(request: pytest.FixtureRequest) -> str:
+    import torch
+
+    name: str = request.param
+    if name == "cuda" and not torch.cuda.is_available():
+        pytest.skip("there is no GPU")
+    return name
 
 
 @pytest.mark.torch
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
-def test_a_batch_has_the_values_of_each_data_set(kernel: Kernel) -> None:
-    from comparison.batched import likelihoods
+def test_a_batch_has_the_values_of_each_data_set(kernel: Kernel, device: str) -> None:
+    from comparison.batched import Values, likelihoods
 
     data = [values(n, D) for n, D in SIZES]
-    found = likelihoods(kernel, batch_of(data, noise=0.05))
+    found = likelihoods(kernel, batch_of(data, 0.05, device), fused=device != "cpu")
+    found = Values(*(numbers.cpu() for numbers in found))
     for i, (X, y) in enumerate(data):
         D = X.shape[1]
         own = Likelihood(kernel, X, y)(lengthscales(D), 0.7, 0.05, 0.2)
@@ -70,43 +91,67 @@ def test_a_batch_has_the_values_of_each_data_set(kernel: Kernel) -> None:
 
 
 @pytest.mark.torch
-def test_a_covariance_that_cannot_be_factored_has_no_value_and_the_others_have() -> None:
+def test_a_covariance_that_cannot_be_factored_has_no_value_and_the_others_have(
+    device: str,
+) -> None:
     from comparison.batched import likelihoods
 
     X, y = values(20, 2)
-    batch = batch_of([(X, y), (np.zeros_like(X), y)], noise=0.05)
+    batch = batch_of([(X, y), (np.zeros_like(X), y)], 0.05, device)
     batch.noise[1] = -0.1
     value = likelihoods(RBF(), batch).value
     assert math.isfinite(value[0])
     assert math.isnan(value[1])
 
 
+@pytest.mark.torch
+def test_corners_are_factored_and_inverted(device: str) -> None:
+    import torch
+
+    from comparison.batched import BLOCK, corner
+
+    A = np.random.default_rng(0).standard_normal((3, BLOCK, 2 * BLOCK))
+    K = A @ np.moveaxis(A, 1, 2)
+    K[1, 40, 40] = -1.0
+    inverse, diagonal = (found.cpu().numpy() for found in corner(torch.tensor(K, device=device)))
+    for i in (0, 2):
+        L = np.linalg.cholesky(K[i])
+        np.testing.assert_allclose(diagonal[i], np.diagonal(L), rtol=1e-12)
+        np.testing.assert_allclose(inverse[i], np.linalg.inv(L), atol=1e-12)
+    assert np.isnan(np.sum(np.log(diagonal[1])))
+
+
 @pytest.fixture
-def slots(monkeypatch: pytest.MonkeyPatch) -> Iterator[server.Slots]:
+def slots(device: str) -> Iterator[server.Slots]:
     """Room for three runs, and a server at work."""
-    monkeypatch.setattr(closed_form, "likelihood_of", Likelihood)  # as before, afterwards
-    with server.serving(multiprocessing.get_context("spawn"), [range(3)], 70, "cpu") as slots:
+    with server.serving(multiprocessing.get_context("spawn"), [range(3)], 200, device) as slots:
         yield slots
 
 
 @pytest.mark.torch
-def test_runs_have_the_values_of_their_own_data_from_the_server(slots: server.Slots) -> None:
-    def run(kernel: Kernel, n: int, D: int) -> int:
-        X, y = values(n, D)
-        theirs, ours = closed_form.likelihood_of(kernel, X, y), Likelihood(kernel, X, y)
-        for amplitude in (0.7, 1.0):
-            found = theirs(lengthscales(D), amplitude, 0.05, 0.2)
-            own = ours(lengthscales(D), amplitude, 0.05, 0.2)
-            assert found
-            assert own
-            assert found.value == pytest.approx(own.value, rel=1e-12)
-            np.testing.assert_allclose(found.by_lengthscale, own.by_lengthscale, rtol=1e-9)
-            assert found[2:] == pytest.approx(own[2:], rel=1e-9)
-        assert theirs(lengthscales(D), 0.7, -1.0, 0.2) is None
+def test_runs_have_the_values_of_their_own_latest_data_from_the_server(slots: server.Slots) -> None:
+    def run(n: int, D: int) -> int:
+        # more points and fewer, other values of as many, another kernel
+        for i, size in enumerate((n, n, n + 70, n, n)):
+            kernel = KERNELS[i // 4]
+            X, y = values(size, D)
+            y *= 1.0 + i
+            theirs, ours = closed_form.likelihood_of(kernel, X, y), Likelihood(kernel, X, y)
+            for amplitude in (0.7, 1.0):
+                found = theirs(lengthscales(D), amplitude, 0.05, 0.2)
+                own = ours(lengthscales(D), amplitude, 0.05, 0.2)
+                assert found
+                assert own
+                assert found.value == pytest.approx(own.value, rel=1e-12)
+                np.testing.assert_allclose(found.by_lengthscale, own.by_lengthscale, rtol=1e-9)
+                assert found[2:] == pytest.approx(own[2:], rel=1e-9)
+            assert theirs(lengthscales(D), 0.7, -1.0, 0.2) is None
         return n
 
-    works = [partial(run, KERNELS[i % 2], n, D) for i, (n, D) in enumerate(SIZES)]
-    assert turns.in_turns(works, slots, range(3)) == [n for n, _ in SIZES]
+    sizes = [(20, 2), (70, 100), (64, 130)]
+    works = [partial(run, n, D) for n, D in sizes]
+    assert turns.in_turns(works, slots, range(3)) == [n for n, _ in sizes]
+    assert closed_form.likelihood_of is Likelihood  # as before
 
 
 @pytest.mark.torch
@@ -124,7 +169,7 @@ def test_a_run_that_fails_ends_alone(slots: server.Slots) -> None:
         return len({ask(i) for i in range(3)})
 
     found = turns.in_turns([fail, work, work], slots, range(3))
-    assert repr(found) == "[ValueError('no more'), 1, 1]"
+    assert found == ["ValueError('no more')", 1, 1]
 
 
 @pytest.mark.torch
@@ -155,20 +200,40 @@ def test_each_run_has_its_own_warnings_and_random_numbers(slots: server.Slots) -
 
 
 @pytest.mark.torch
-def test_runs_do_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(closed_form, "likelihood_of", Likelihood)
+def test_runs_do_not_wait_for_ever_and_lose_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "PATIENCE", 0.1)
-    slots = server.Slots(multiprocessing.get_context("spawn"), [[0]], 70)  # nobody serves it
+    slots = server.Slots(multiprocessing.get_context("spawn"), [[0, 1]], 70)  # nobody serves them
+    saved = []
 
-    def ask() -> int:
-        closed_form.likelihood_of(RBF(), *values(20, 2))(lengthscales(2), 0.7, 0.05, 0.2)
-        return 1
+    def ask(i: int) -> int:
+        try:
+            closed_form.likelihood_of(RBF(), *values(20, 2))(lengthscales(2), 0.7, 0.05, 0.2)
+            return 1
+        finally:
+            saved.append(i)
 
     try:
         with pytest.raises(RuntimeError, match="does not answer"):
-            turns.in_turns([ask], slots, [0])
+            turns.in_turns([partial(ask, 0), partial(ask, 1)], slots, [0, 1])
     finally:
         slots.memory.unlink()
+    assert saved == [0, 1]
+    assert closed_form.likelihood_of is Likelihood
+
+
+def test_a_process_that_dies_ends_its_own_runs_only(caplog: pytest.LogCaptureFixture) -> None:
+    jobs = pool.in_order(["ackley-20-aligned-0.5"], ["random"], range(2), 24)
+    died: Future[list[int | str]] = Future()
+    died.set_exception(BrokenProcessPool("died"))
+    assert pool._whole(jobs, died) == 0
+    assert [record.getMessage() for record in caplog.records] == [
+        f"ackley-20-aligned-0.5, random, seed {seed}: BrokenProcessPool('died')" for seed in (0, 1)
+    ]
+
+
+def test_nothing_is_left_to_do(tmp_path: Path) -> None:
+    pool.run_all([], tmp_path, workers=2, device="cpu")
+    assert not list(tmp_path.iterdir())
 
 
 def test_runs_of_about_as_many_variables_share_a_process() -> None:
@@ -203,7 +268,35 @@ def test_fits_of_all_workers_go_to_the_servers(
             asked.append(int(np.count_nonzero(slots.arrays()["reply"][:, 0])))
 
     monkeypatch.setattr(pool, "serving", recorded)
-    jobs = pool.in_order(["ackley-20-aligned-0.5"], ["botorch", "turbo"], range(2), 24)
+    methods = ["botorch", "turbo", "optuna-gp"]
+    jobs = pool.in_order(["ackley-20-aligned-0.5"], methods, range(2), 24)
     pool.run_all(jobs, tmp_path, workers=2, device="cpu")
-    assert [length(job.path(tmp_path)) for job in jobs] == [24] * 4
-    assert asked == [4]
+    assert [length(job.path(tmp_path)) for job in jobs] == [24] * 6
+    assert asked == [4]  # GPSampler's are not among them
+
+
+@pytest.mark.torch
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="Ctrl-C reaches process groups on POSIX")
+def test_control_c_stops_runs_that_share_a_server_and_loses_nothing(tmp_path: Path) -> None:
+    """As a terminal does it: to the command, its workers and the server at once."""
+    words = ["--tasks", "ackley-20-aligned-0.5", "--methods", "botorch", "--seeds", "2"]
+    words += ["--evals", "400", "--device", "cpu", "--workers", "1", "--out", str(tmp_path)]
+    process = subprocess.Popen(
+        [sys.executable, compare.__file__, *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert process.stderr is not None
+    said = b""
+    while not re.search(rb" [1-9]\d*/760", said):  # the bar counts evaluations
+        byte = process.stderr.read(1)
+        assert byte, said
+        said += byte
+    os.killpg(process.pid, signal.SIGINT)
+    _, rest = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert b"0 of 2 runs done; a later call does the rest" in rest
+    found = [len(load(path).y) for path in tmp_path.rglob("*.npz")]
+    assert len(found) == 2
+    assert max(found) > N_INIT

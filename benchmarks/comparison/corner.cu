@@ -1,8 +1,7 @@
 // Of matrices K = LLᵀ (b, 64, 64): L⁻¹ and the diagonal of L; nan where K is not positive definite.
 //
 // A block is a matrix, a thread one of its rows, then one of the inverse's columns, in registers:
-// six times as fast as a factorisation and a triangular solution by the libraries, which nearly
-// all of a likelihood's time went into.
+// 64 of them take 47 us on an H200, by the libraries' factorisation and triangular solution 112.
 extern "C" __global__ void __launch_bounds__(64) factor_corner(
     const double* K, double* inverse, double* diagonal)
 {

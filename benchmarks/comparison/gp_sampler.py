@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 from transect.kernels import Matern52
 
-from . import closed_form
+from .closed_form import Likelihood
 
 
 @contextmanager
@@ -60,7 +60,7 @@ def log_likelihood(self: Any) -> Any:
     """With its derivatives, and without a constant, as theirs."""
     if not hasattr(self, "closed"):
         X, y = self._X_train.numpy(), self._y_train[:, 0].numpy()
-        self.closed = closed_form.likelihood_of(Matern52(), X, y)
+        self.closed = Likelihood(Matern52(), X, y)
     value = _known().apply(
         self.inverse_squared_lengthscales, self.kernel_scale, self.noise_var, self.closed
     )

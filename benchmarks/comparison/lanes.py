@@ -6,6 +6,7 @@ so that batches of several lanes are under way at once: small ones leave most of
 
 from __future__ import annotations
 
+import signal
 import time
 from collections import deque
 from contextlib import AbstractContextManager, nullcontext
@@ -29,12 +30,12 @@ from .server import (
     Slots,
 )
 
-# Data sets are filled up to one of these sizes: what that costs is less than what batches of more
-# gain. A batch of 8 takes as long as half of one of 32.
+# Data sets are filled up to one of these sizes: that costs less than is gained by batches of more
+# of them. A batch of 8 takes more than half as long as one of 32.
 WIDTHS = (128, 512, MOST_COORDINATES)  # coordinates
 POINTS = 128  # or as many more
 BATCHES = (4, 8, 16, 32, 64, 128)  # sizes of batches
-FILLED_UP = 16  # to here a larger batch takes hardly longer
+FILLED_UP = 16  # requests; more of them make a larger batch worth its time only if it is full
 MOST_UNDER_WAY = 4  # batches at once: with more they are smaller, and each takes longer
 NAP = 2e-5  # seconds between two looks where nothing has happened
 
@@ -55,8 +56,10 @@ class Waiting(NamedTuple):
 
 
 def serve(slots: Slots, device: str) -> None:
-    """Answer requests, for ever."""
+    """Answer requests, for ever. A terminal's interrupt is for the runs, which need it to end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     if on_gpu(device):
+        torch.cuda.set_device(device)
         for kernel in KERNELS.values():
             prepare(kernel, device)
     shared = slots.arrays()
@@ -120,7 +123,6 @@ class Data:
     def fetch(self, row: int) -> None:
         """New data of that row, to the device."""
         n, D = self.shared["size"][row].astype(int)
-        self.X[row].zero_()
         X = self.shared["X"][row, : n * D].reshape(n, D)
         self.X[row, :n, :D] = torch.from_numpy(X).to(self.device)
         self.y[row, :n] = torch.from_numpy(self.shared["y"][row, :n]).to(self.device)

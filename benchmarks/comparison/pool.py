@@ -62,19 +62,21 @@ def run_all(
     """Carry on with the runs that are not at their end, for ``limit`` seconds at most.
 
     An interrupt or a SIGTERM stops all of them after the suggestions they are at. With a
-    ``device`` all are under way from the start, and the likelihoods of BoTorch's and TuRBO's fits
-    are evaluated there, those of all runs together.
+    ``device`` those of BoTorch and TuRBO are all under way from the start, whatever their order,
+    and the likelihoods of their fits are evaluated there together.
     """
     os.environ.update(dict.fromkeys(THREADS, "1") | MEMORY)  # for the workers, before they start
     missing = {job: job.evals - max(length(job.path(folder)), N_INIT) for job in jobs}
     todo = [job for job in jobs if missing[job] > 0]
+    if not todo:
+        return
     context: Any = multiprocessing.get_context("forkserver" if device else "spawn")
     if device:  # what they import is imported once
         context.set_forkserver_preload(IMPORTED)
     stop, count = context.Event(), context.Value("q", 0)
     until = None if limit is None else time.time() + limit
     bar = tqdm(total=sum(missing[job] for job in todo), desc="comparison", unit="evaluation")
-    points = max((job.evals for job in todo), default=N_INIT)
+    points = max(job.evals for job in todo)
     if device:
         hands = in_hands([EVERY_TASK[job.task].D for job in todo], workers)
     else:
@@ -90,21 +92,26 @@ def run_all(
         pending = {
             executor.submit(
                 _work, [todo[row] for row in hand], folder, hand, MOST_NICE * i // len(hands)
-            ): hand
+            ): [todo[row] for row in hand]
             for i, hand in enumerate(hands)
         }
         done = 0
-        while pending:
-            finished, _ = wait(pending, timeout=LOOK_EVERY, return_when=FIRST_COMPLETED)
-            if stop.is_set():
-                for future in pending:
-                    future.cancel()
-            for future in finished:
-                done += _whole([todo[row] for row in pending.pop(future)], future)
+        for each in _followed(pending, stop):
+            done += each
             bar.set_postfix_str(f"{done} of {len(todo)} runs", refresh=False)
             bar.update(count.value - bar.n)
     if done < len(todo):
         log.warning("%d of %d runs done; a later call does the rest", done, len(todo))
+
+
+def _followed(pending: dict[Future[list[int | str]], list[Job]], stop: Any) -> Iterator[int]:
+    """Once in a while, how many more runs have come to their end."""
+    while pending:
+        finished, _ = wait(pending, timeout=LOOK_EVERY, return_when=FIRST_COMPLETED)
+        if stop.is_set():
+            for future in pending:
+                future.cancel()
+        yield sum(_whole(pending.pop(future), future) for future in finished)
 
 
 def in_hands(sizes: Sequence[int], count: int) -> list[list[int]]:
@@ -117,14 +124,15 @@ def in_hands(sizes: Sequence[int], count: int) -> list[list[int]]:
     return [hand.tolist() for hand in np.array_split(order, count) if len(hand)]
 
 
-def _whole(jobs: Sequence[Job], future: Future[list[int | Exception]]) -> int:
+def _whole(jobs: Sequence[Job], future: Future[list[int | str]]) -> int:
     """How many runs came to their end. A method that fails stops its own run only."""
     if future.cancelled():
         return 0
-    whole = 0
-    for job, found in zip(jobs, future.result(), strict=True):
-        if isinstance(found, Exception):
-            log.warning("%s, %s, seed %d: %r", job.task, job.method, job.seed, found)
+    error, whole = future.exception(), 0
+    results = [repr(error)] * len(jobs) if error else future.result()
+    for job, found in zip(jobs, results, strict=True):
+        if isinstance(found, str):
+            log.warning("%s, %s, seed %d: %s", job.task, job.method, job.seed, found)
         else:
             whole += found >= job.evals
     return whole
@@ -156,18 +164,13 @@ def _begin(stop: Any, count: Any, until: float | None, slots: Slots | None) -> N
     _shared.update(stop=stop, count=count, until=until, slots=slots)
 
 
-def _work(
-    jobs: Sequence[Job], folder: Path, rows: Sequence[int], nice: int
-) -> list[int | Exception]:
+def _work(jobs: Sequence[Job], folder: Path, rows: Sequence[int], nice: int) -> list[int | str]:
     """Evaluations that the runs have then, or why they failed."""
     works = [partial(_one, job, folder) for job in jobs]
     if _shared["slots"]:
-        os.nice(nice)
+        os.setpriority(os.PRIO_PROCESS, 0, nice)
         return in_turns(works, _shared["slots"], rows)
-    try:
-        return [work() for work in works]
-    except Exception as error:
-        return [error]
+    return [work() for work in works]
 
 
 def _one(job: Job, folder: Path) -> int:

@@ -1,9 +1,9 @@
 """One process evaluates the likelihoods of all runs together, on a GPU: how runs ask it.
 
-BoTorch's fits take a thousand evaluations of a likelihood each. A run writes where it wants one
-into its slot of shared memory and lets others of its process go on (``turns``); the server, whose
-part is in ``lanes``, evaluates those that wait. Nothing of the fit itself is here: its optimiser
-stays where it was, and calls ``Asked`` where it called ``closed_form.Likelihood``.
+BoTorch's fits take hundreds of evaluations of a likelihood each, or thousands. A run writes where
+it wants one into its slot of shared memory and lets others of its process go on (``turns``); the
+server, whose part is in ``lanes``, evaluates those that wait. Nothing of the fit itself is here:
+its optimiser stays where it was, and calls ``Asked`` where it called ``closed_form.Likelihood``.
 """
 
 from __future__ import annotations
@@ -59,7 +59,10 @@ class Slots:
 
 
 class Asked:
-    """The likelihood of one data set, as ``closed_form.Likelihood``, evaluated by the server."""
+    """The likelihood of one data set, as ``closed_form.Likelihood``, evaluated by the server.
+
+    A row has one data set: once there is a newer one, the older must not be called any more.
+    """
 
     def __init__(
         self, arrays: dict[str, Any], row: int, wait: Callable[[], None], kernel: Kernel, X: Host,
