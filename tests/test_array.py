@@ -176,8 +176,8 @@ def test_inverse_lower(xp: Any, n: int) -> None:
     assert np.array_equal(inverse, np.tril(inverse))
 
 
-@pytest.mark.parametrize("n", [1, 511, 512, 672, 700])  # below, at and beyond a cut
-@pytest.mark.parametrize("p", [1, 3, 4])  # few and more
+@pytest.mark.parametrize("n", [1, 199, 200, 511, 512, 672, 700])  # below, at and beyond a cut
+@pytest.mark.parametrize("p", [1, 3, 4, 5, 16])  # few, more and many
 @pytest.mark.parametrize("copies", [False, True])
 def test_products(xp: Any, n: int, p: int, copies: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_products, "copies_matrices", lambda: copies)

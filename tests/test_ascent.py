@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from helpers import make_gp, numeric_gradient
 from transect._array import Host
 from transect.acquisition import UCB, Acquisition, LogEI
-from transect.ascent import CURVATURE, Objective, _two_loops, ascend
+from transect.ascent import CURVATURE, Objective, _Fixed, _two_loops, ascend
 from transect.subspace import Subspace
 from transect.view import View
 
@@ -331,7 +331,8 @@ def test_two_triangular_systems_are_the_two_loops(d: int, seed: int, decades: in
     Y = S * 10.0 ** rng.uniform(-1.0, 1.0, d) * rng.choice([1.0, 1.0, -1.0], (3, 8, 1))
     g, scale = rng.standard_normal((3, d)), rng.uniform(0.1, 2.0, 3)
     usable = np.vecdot(S, Y) > CURVATURE * np.vecdot(Y, Y)
-    got = _two_loops(g, S, Y, S @ np.matrix_transpose(Y), usable, scale)
+    T = _Fixed.of(*cube(d), memory=8).triangle(S @ np.matrix_transpose(Y), usable)
+    got = _two_loops(g, S, Y, T, usable, scale)
     for k in range(3):
         expected = loops(g[k], S[k], Y[k], usable[k], scale[k])
         np.testing.assert_allclose(got[k], expected, atol=1e-7 * np.max(np.abs(expected)))

@@ -20,7 +20,7 @@ Host: TypeAlias = NDArray[np.float64]
 
 def namespace(array: Array) -> Any:
     """The array-API namespace of ``array``; NumPy itself for NumPy arrays."""
-    if isinstance(array, np.ndarray | np.generic):
+    if type(array) is np.ndarray or isinstance(array, np.ndarray | np.generic):  # mostly the first
         return np
     import array_api_compat  # only when somebody brings another library
 

@@ -52,6 +52,46 @@ class _Flight:
         xp = namespace(self.x)
         return _Flight(*(xp.take(a, keep, axis=0) for a in vars(self).values()))
 
+    def only(self, accept: Array, before: _Flight) -> _Flight:
+        """As it is where ``accept`` (s,), as it was elsewhere."""
+        xp = namespace(self.x)
+
+        def pick(now: Array, then: Array) -> Array:
+            return xp.where(xp.reshape(accept, (-1, *(1,) * (now.ndim - 1))), now, then)
+
+        return _Flight(*map(pick, vars(self).values(), vars(before).values()))
+
+
+@dataclass(frozen=True, eq=False)
+class _Fixed:
+    """What stays the same for a climb."""
+
+    lower: Array  # (d,)
+    upper: Array  # (d,)
+    span: Array  # (d,)
+    low: Array  # (d,) a coordinate that is not above it counts as at its bound
+    high: Array  # (d,) likewise
+    newer: Array  # (memory, memory) whether the column's step is no older than the row's
+    one: Array  # (memory, memory) the identity
+
+    @staticmethod
+    def of(lower: Array, upper: Array, memory: int) -> _Fixed:
+        xp, span = namespace(lower), upper - lower
+        one = like(lower, xp.eye(memory))
+        newer = xp.tril(xp.ones_like(one)) > 0.0
+        low, high = lower + NEXT_TO * span, upper - NEXT_TO * span
+        return _Fixed(lower, upper, span, low, high, newer, one)
+
+    def inside(self, V: Array) -> Array:
+        """V (s, d), no coordinate beyond its bounds."""
+        xp = namespace(V)
+        return xp.minimum(xp.maximum(V, self.lower), self.upper)
+
+    def triangle(self, SY: Array, usable: Array) -> Array:
+        """The lower one of SY, the identity where a step is not ``usable`` (s, memory)."""
+        both = usable[:, :, None] & usable[:, None, :]
+        return namespace(SY).where(both & self.newer, SY, self.one)
+
 
 def ascend(
     objective: Objective,
@@ -73,72 +113,61 @@ def ascend(
     xp = namespace(V)
     s, d = V.shape
     memory = min(MEMORY, max(2, d))
-    x = xp.minimum(xp.maximum(V, lower), upper)
+    fixed = _Fixed.of(lower, upper, memory)
+    x = fixed.inside(V)
     rows = like(V, range(s), dtype=xp.int64)
     f, g = objective(x, rows)
     best_x, best_f = x, f
     evaluations, used = s, 1
-    span = upper - lower
     none = zeros(V, (s, memory, d))
     flight = _Flight(rows, x, f, g, g, f, none, none)
-    flight.p, flight.step = _direction(flight, lower, upper, span)
+    flight.p, flight.step = _direction(flight, fixed)
     while used < rounds and flight.x.shape[0] and not late(deadline):
-        trial = flight.x + flight.step[:, None] * flight.p
-        trial = xp.minimum(xp.maximum(trial, lower), upper)
+        trial = fixed.inside(flight.x + flight.step[:, None] * flight.p)
         f_new, g_new = objective(trial, flight.index)
         used, evaluations = used + 1, evaluations + int(trial.shape[0])
-        predicted = xp.sum(flight.g * (trial - flight.x), axis=1)
+        predicted = xp.vecdot(flight.g, trial - flight.x)
         gain = f_new - flight.f
         accept = (f_new >= flight.f + ARMIJO * predicted) & (predicted > 0.0)
         done = accept & (gain <= tolerance * (1.0 + xp.abs(f_new)))
-        shorter = flight.step * _shrink(predicted, gain)
-        if bool(xp.any(accept)):
-            moved = _step(flight, trial, f_new, g_new, accept)
-            p, step = _direction(moved, lower, upper, span)
-            moved.p = xp.where(accept[:, None], p, flight.p)
-            moved.step = xp.where(accept, step, shorter)
-            flight = moved
-        else:
-            flight.step = shorter
+        accepted = int(xp.sum(accept))
+        before = flight
+        if accepted > 0:
+            flight = _step(before, trial, f_new, g_new)
+            flight.p, flight.step = _direction(flight, fixed)
+        if accepted < trial.shape[0]:
+            before.step = before.step * _shrink(predicted, gain)
+            flight = flight.only(accept, before) if accepted else before
         best_x, best_f = _record(best_x, best_f, flight)
-        done = done | (flight.step < SHORTEST) | (xp.sum(xp.abs(flight.p), axis=1) == 0.0)
+        done = done | (flight.step < SHORTEST) | (xp.vecdot(flight.p, flight.p) == 0.0)
         if bool(xp.any(done)):
             flight = flight.take(xp.nonzero(~done)[0])
     return Ascent(best_x, best_f, evaluations, used)
 
 
-def _step(flight: _Flight, trial: Array, f_new: Array, g_new: Array, accept: Array) -> _Flight:
-    """Take the accepted steps, and remember those along which the function bends down."""
+def _step(flight: _Flight, trial: Array, f_new: Array, g_new: Array) -> _Flight:
+    """Take the steps, and remember those along which the function bends down."""
     xp = namespace(trial)
     move, change = trial - flight.x, flight.g - g_new
     bends = xp.vecdot(move, change) > CURVATURE * xp.vecdot(change, change)
-    keep = (accept & bends)[:, None, None]
 
     def push(old: Array, new: Array) -> Array:
-        return xp.where(keep, xp.concat([new[:, None, :], old[:, :-1, :]], axis=1), old)
+        pushed = xp.concat([new[:, None, :], old[:, :-1, :]], axis=1)
+        return xp.where(bends[:, None, None], pushed, old)
 
-    yes = accept[:, None]
-    return _Flight(
-        flight.index,
-        xp.where(yes, trial, flight.x),
-        xp.where(accept, f_new, flight.f),
-        xp.where(yes, g_new, flight.g),
-        flight.p,
-        flight.step,
-        push(flight.S, move),
-        push(flight.Y, change),
-    )
+    S, Y = push(flight.S, move), push(flight.Y, change)
+    return _Flight(flight.index, trial, f_new, g_new, flight.p, flight.step, S, Y)
 
 
 def _shrink(predicted: Array, gain: Array) -> Array:
     """Factor (s,) for a rejected step: to the top of the parabola through what is known."""
     xp = namespace(predicted)
     bend = 2.0 * (predicted - gain)
-    bend = xp.where(bend > 0.0, bend, xp.ones_like(bend))
+    bend = xp.where(bend > 0.0, bend, 1.0)
     return xp.clip(predicted / bend, 0.1, 0.5)
 
 
-def _direction(flight: _Flight, lower: Array, upper: Array, span: Array) -> tuple[Array, Array]:
+def _direction(flight: _Flight, fixed: _Fixed) -> tuple[Array, Array]:
     """L-BFGS direction (s, d) on the free coordinates, and the step to try (s,).
 
     The two-loop recursion is restricted to the free coordinates. A coordinate next to a
@@ -147,8 +176,8 @@ def _direction(flight: _Flight, lower: Array, upper: Array, span: Array) -> tupl
     """
     xp = namespace(flight.x)
     g, x, S, Y = flight.g, flight.x, flight.S, flight.Y
-    low = (x <= lower + NEXT_TO * span) & (g < 0.0)
-    high = (x >= upper - NEXT_TO * span) & (g > 0.0)
+    low = (x <= fixed.low) & (g < 0.0)
+    high = (x >= fixed.high) & (g > 0.0)
     held = low | high
     any_held = bool(xp.any(held))
     if any_held:
@@ -158,37 +187,35 @@ def _direction(flight: _Flight, lower: Array, upper: Array, span: Array) -> tupl
     sy, yy = xp.linalg.diagonal(SY), xp.vecdot(Y, Y)
     usable = sy > CURVATURE * yy
     newest = usable[:, 0]
-    one = xp.ones_like(flight.f)
-    scale = xp.where(newest, sy[:, 0] / xp.where(newest, yy[:, 0], one), one)
-    p = _two_loops(g, S, Y, SY, usable, scale)
-    uphill = (xp.sum(p * g, axis=1) > 0.0) & newest
+    scale = xp.where(newest, sy[:, 0] / xp.where(newest, yy[:, 0], 1.0), 1.0)
+    p = _two_loops(g, S, Y, fixed.triangle(SY, usable), usable, scale)
+    uphill = (xp.vecdot(p, g) > 0.0) & newest
     p = xp.where(uphill[:, None], p, g)
-    # Without curvature the gradient's length means nothing: cap the step by the box.
-    longest = xp.max(xp.abs(p) / span, axis=1)
-    longest = xp.where(longest > 0.0, longest, xp.ones_like(longest))
-    step = xp.where(uphill, xp.minimum(xp.ones_like(longest), 1.0 / longest), FIRST_STEP / longest)
+    # Without curvature the gradient's length means nothing: cap the step by the fixed.
+    longest = xp.max(xp.abs(p) / fixed.span, axis=1)
+    longest = xp.where(longest > 0.0, longest, 1.0)
+    step = xp.where(uphill, 1.0 / xp.where(longest > 1.0, longest, 1.0), FIRST_STEP / longest)
     if any_held:
-        to_bound = xp.where(low, lower - x, xp.where(high, upper - x, xp.zeros_like(x)))
+        to_bound = xp.where(low, fixed.lower - x, xp.where(high, fixed.upper - x, 0.0))
         p = p + to_bound / step[:, None]
     return p, step
 
 
-def _two_loops(g: Array, S: Array, Y: Array, SY: Array, usable: Array, scale: Array) -> Array:
+def _two_loops(g: Array, S: Array, Y: Array, T: Array, usable: Array, scale: Array) -> Array:
     """The inverse Hessian times g (s, d): Nocedal & Wright (2006), Alg. 7.4, newest step first.
 
     The first loop finds c with q = g - Σ c_j y_j and c_i = s_i·q/s_i·y_i, where q has lost the
-    newer ones: T·c = S·g with the lower triangle T of SY. The second one finds w with p =
-    scale·q + Σ w_j s_j and w_i = c_i - y_i·p/s_i·y_i, where p has gained the older ones:
-    Tᵀ·w = diag(T)·c - scale·Y·q. Steps that are not ``usable`` (s, memory) take no part.
+    newer ones: T·c = S·g with the lower triangle T (s, memory, memory) of all s_i·y_j. The second
+    one finds w with p = scale·q + Σ w_j s_j and w_i = c_i - y_i·p/s_i·y_i, where p has gained the
+    older ones: Tᵀ·w = diag(T)·c - scale·Y·q. Steps that are not ``usable`` (s, memory) take no
+    part: T is the identity there.
     """
     xp = namespace(g)
-    zero = xp.zeros_like(SY)
-    T = xp.where(usable[:, :, None] & usable[:, None, :], xp.tril(SY), zero)
-    T = T + xp.where(usable[:, :, None], zero, xp.eye(S.shape[1], dtype=g.dtype))
-    c = xp.linalg.solve(T, xp.where(usable[:, :, None], S @ g[:, :, None], zero[:, :, :1]))
+    used = usable[:, :, None]
+    c = xp.linalg.solve(T, xp.where(used, S @ g[:, :, None], 0.0))
     q = g - (xp.matrix_transpose(c) @ Y)[:, 0, :]
     rest = xp.linalg.diagonal(T)[:, :, None] * c - scale[:, None, None] * (Y @ q[:, :, None])
-    w = xp.linalg.solve(xp.matrix_transpose(T), xp.where(usable[:, :, None], rest, zero[:, :, :1]))
+    w = xp.linalg.solve(xp.matrix_transpose(T), xp.where(used, rest, 0.0))
     return scale[:, None] * q + (xp.matrix_transpose(w) @ S)[:, 0, :]
 
 
