@@ -7,8 +7,8 @@ ask, for pycma with its tell, where its work is. Nothing is said here about how 
 In the first table ours have asked for the n points, as in the paper's figures, with the same budget
 of acquisition evaluations, and the default strategy without one; BoTorch and Optuna are told n
 uniform points; pycma needs none. The second is of the default strategy: BoTorch and Optuna are told
-the points that it has asked for, and the mean over all asks has its refits in it, too, which are
-due now and then.
+the points that it has asked for, the three take turns, and the mean over all asks has its refits in
+it, too, which are due now and then.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import argparse
 import statistics
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -126,14 +126,24 @@ def pycma(f: Problem, X: np.ndarray) -> Asks:
         yield (seconds + time.perf_counter() - start) / len(points)
 
 
-def times(asks: Asks, repeats: int) -> list[float]:
-    """Those of ``repeats`` asks, after one to warm up."""
-    next(asks)
-    return [next(asks) for _ in range(repeats)]
-
-
 def median(asks: Asks, repeats: int) -> float:
-    return statistics.median(times(asks, repeats))
+    """Of the times of so many asks, after one to warm up."""
+    (seconds,) = in_turns({asks: repeats}, 1)
+    return statistics.median(seconds)
+
+
+def in_turns(asks: Mapping[Asks, int], repeats: int) -> list[list[float]]:
+    """Times of each, after one to warm up: in every repeat each makes so many asks.
+
+    Where the machine becomes slower for a while, it does so for all of them.
+    """
+    found: list[list[float]] = [[] for _ in asks]
+    for one in asks:
+        next(one)
+    for _ in range(repeats):
+        for (one, count), seconds in zip(asks.items(), found, strict=True):
+            seconds += [next(one) for _ in range(count)]
+    return found
 
 
 def every_strategy(repeats: int) -> str:
@@ -165,11 +175,11 @@ def the_default(repeats: int) -> str:
         f = ackley(D, shift_seed=0)
         opt = begun(transect.Anchored(), f, TOLD, None)
         X = np.array([trial.x for trial in opt.trials])
-        anchored = times(further(opt, f), 10 * repeats)
+        asks = {further(opt, f): 10, botorch(f, X): 1, optuna_gp(f, X): 1}
+        anchored, *peers = in_turns(asks, repeats)
         typical, mean = statistics.median(anchored), statistics.mean(anchored)
         row = [str(D), _ms(typical), _ms(mean)]
-        for peer in botorch, optuna_gp:
-            seconds = median(peer(f, X), repeats)
+        for seconds in map(statistics.median, peers):
             row += [_ms(seconds), f"{seconds / typical:.0f}, {seconds / mean:.0f}"]
         rows.append(row)
     header = [f"D, n = {TOLD}", "Anchored, ms, median", "mean"]
