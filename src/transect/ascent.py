@@ -191,7 +191,7 @@ def _direction(flight: _Flight, fixed: _Fixed) -> tuple[Array, Array]:
     p = _two_loops(g, S, Y, fixed.triangle(SY, usable), usable, scale)
     uphill = (xp.vecdot(p, g) > 0.0) & newest
     p = xp.where(uphill[:, None], p, g)
-    # Without curvature the gradient's length means nothing: cap the step by the fixed.
+    # Without curvature the gradient's length means nothing: cap the step by the box.
     longest = xp.max(xp.abs(p) / fixed.span, axis=1)
     longest = xp.where(longest > 0.0, longest, 1.0)
     step = xp.where(uphill, 1.0 / xp.where(longest > 1.0, longest, 1.0), FIRST_STEP / longest)
