@@ -2,8 +2,8 @@
 
 OpenBLAS copies a matrix before it multiplies rows by it, be they only two; that takes four times
 as long as to read it. There are two ways around: its kernels for AVX-512 do not copy while a
-product is small, and no kernel does for a single row. And half of a triangle is zeros, which BLAS
-has functions not to multiply by.
+product is small, and no kernel does for a single row. And half of a triangle is zeros, which a
+function for triangles, or strips, need not be multiplied by.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from ._threads import copies_matrices
 FEW = 3  # rows that are multiplied one by one where a matrix would be copied
 LARGE = 30_000  # entries of a matrix from which on that is worth it
 FEW_BY_TRIANGLE, LARGE_TRIANGLE = 4, 200  # likewise, of a triangle with so many rows
-MANY = 16  # rows that are multiplied by a triangle in one call that knows what it is
 STRIPED, STRIP = 512, 96  # rows from which on a triangle is multiplied in strips of so many
+MANY, STRIPED_BY_MANY = 16, 200  # the same where so many rows are multiplied by it
 
 
 def times(A: Array, B: Array) -> Array:
@@ -27,42 +27,49 @@ def times(A: Array, B: Array) -> Array:
 
 def times_lower(A: Array, L: Array) -> Array:
     """A·L (p, n) of a lower triangular L (n, n), of which half is zeros."""
-    n = L.shape[0]
     if namespace(L) is not np:
         return A @ L
-    if _is_for_blas(len(A), n):
-        return _by_blas(A, L, transposed=False)
-    if n < STRIPED:
+    if _is_by_rows(A, L):
+        return _by_rows(A, L, transposed=False)
+    if not _is_in_strips(A, L):
         return times(A, L)
-    return np.concatenate([_times(A[:, i:], L[i:, i:j]) for i, j in _strips(n)], axis=1)
+    product = np.empty(A.shape)
+    for i, j in _strips(len(L)):
+        product[:, i:j] = _times(A[:, i:], L[i:, i:j])
+    return product
 
 
 def times_lower_transposed(A: Array, L: Array) -> Array:
     """A·Lᵀ (p, n) of a lower triangular L (n, n)."""
-    n = L.shape[0]
     if namespace(L) is not np:
         return A @ L.T
-    if _is_for_blas(len(A), n):
-        return _by_blas(A, L, transposed=True)
-    if n < STRIPED:
+    if _is_by_rows(A, L):
+        return _by_rows(A, L, transposed=True)
+    if not _is_in_strips(A, L):
         return times(A, L.T)
-    return np.concatenate([_times(A[:, :j], L[i:j, :j].T) for i, j in _strips(n)], axis=1)
+    product = np.empty(A.shape)
+    for i, j in _strips(len(L)):
+        product[:, i:j] = _times(A[:, :j], L[i:j, :j].T)
+    return product
 
 
-def _is_for_blas(p: int, n: int) -> bool:
-    """Whether BLAS multiplies p rows by a triangle faster than by a matrix."""
-    if p >= MANY:
-        return True
-    return n >= LARGE_TRIANGLE and (p == 1 or (p <= FEW_BY_TRIANGLE and copies_matrices()))
+def _is_by_rows(A: Host, L: Host) -> bool:
+    if len(L) < LARGE_TRIANGLE:
+        return False
+    return len(A) == 1 or (len(A) <= FEW_BY_TRIANGLE and copies_matrices())
 
 
-def _by_blas(A: Host, L: Host, transposed: bool) -> Host:
-    """A·L or A·Lᵀ. The transposes are in Fortran's order, and so are read without a copy."""
-    from scipy.linalg.blas import dtrmm, dtrmv
+def _is_in_strips(A: Host, L: Host) -> bool:
+    return len(L) >= (STRIPED_BY_MANY if len(A) >= MANY else STRIPED)
 
-    if len(A) >= MANY:
-        product: Host = dtrmm(1.0, L.T, A.T, trans_a=transposed).T
-        return product
+
+def _by_rows(A: Host, L: Host, transposed: bool) -> Host:
+    """A·L or A·Lᵀ, by a function for triangles. L.T is in Fortran's order: nothing is copied.
+
+    There is one for many rows, too, but SciPy's keeps other threads waiting.
+    """
+    from scipy.linalg.blas import dtrmv
+
     product = np.empty(A.shape)
     for row, its in zip(A, product, strict=True):
         its[:] = dtrmv(L.T, row, trans=transposed)
