@@ -17,7 +17,7 @@ from transect.anchors import ANCHORS, FAMILIES, best_points, search_anchored
 from transect.experiments.pictures import BLUE, DPI, GREEN, ORANGE, VERMILLION
 from transect.plots import require_matplotlib
 from transect.problems import ackley, levy
-from transect.strategies.anchored import FAR
+from transect.strategies.choice import FAR
 
 TARGET = Path(__file__).parents[1] / "docs" / "figures" / "anchored.png"
 FAMILY_COLOURS = {"moves": BLUE, "box": "0.6"}

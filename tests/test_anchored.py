@@ -16,25 +16,27 @@ from hypothesis import strategies as st
 from helpers import bowl, make_data, make_hyper
 from transect import UCB, Anchored, GaussianProcess, LogEI, Optimizer, Surrogate, minimize
 from transect._array import Host
-from transect.anchors import (
-    FAMILIES,
-    FIRST_STEP,
-    GROWTH,
-    LONGEST,
-    OFFSPRING,
-    SHORTEST,
-    STARTS,
-    best_points,
-    doubt,
-    evolve,
-    parent,
-    search_anchored,
-    step_size,
-)
+from transect.anchors import FAMILIES, OFFSPRING, STARTS, best_points, evolve, search_anchored
 from transect.certificate import of_strategy
+from transect.gp import Hyperparameters
+from transect.kernels import Matern52
 from transect.probes import MOVED, STEP
 from transect.problems import ackley, hartmann6, levy
-from transect.strategies.anchored import FAR, GROWN, KAPPA, _acquisition, _otherwise
+from transect.strategies.choice import (
+    FAR,
+    FIRST_STEP,
+    GROWN,
+    GROWTH,
+    KAPPA,
+    LONGEST,
+    SHORTEST,
+    doubt,
+    otherwise,
+    parent,
+    step_size,
+    usual,
+)
+from transect.theory import corrected_beta, gp_ucb_beta
 
 KNOWN = Surrogate(known=(2.0, 1.0, 1e-4))
 CUBE = [(-1.0, 1.0)] * 6
@@ -285,18 +287,18 @@ FAILED = [False] * 10
 
 
 def test_climbs_lead_far_where_there_is_noise() -> None:
-    assert _otherwise(noisy(1.0), [False]) == (1.0, 0.0)
-    assert _otherwise(noisy(1.0), FAILED) == (1.0, 0.0)
-    assert _otherwise(noisy(1.0), [True] * 10) == (0.0, 0.0)
-    far, steps = _otherwise(noisy(1e-6), FAILED[1:])
+    assert otherwise(noisy(1.0), [False]) == (1.0, 0.0)
+    assert otherwise(noisy(1.0), FAILED) == (1.0, 0.0)
+    assert otherwise(noisy(1.0), [True] * 10) == (0.0, 0.0)
+    far, steps = otherwise(noisy(1e-6), FAILED[1:])
     assert far < 1e-4
     assert steps == 0.0, "before it has failed ten times"
 
 
 def test_every_other_suggestion_is_made_otherwise_where_climbs_only_fail() -> None:
-    far, steps = _otherwise(noisy(1e-6), [True, *FAILED])
+    far, steps = otherwise(noisy(1e-6), [True, *FAILED])
     assert (far, steps) == pytest.approx((0.5, 0.0), abs=1e-4), "30 points of 4 variables"
-    far, steps = _otherwise(process(40, n=30), FAILED)
+    far, steps = otherwise(process(40, n=30), FAILED)
     assert far == pytest.approx(doubt(process(40, n=30), FAILED))
     assert steps == pytest.approx(0.5 * (1.0 - far)), "30 points of 40"
 
@@ -423,6 +425,27 @@ def test_the_certificate_is_true() -> None:
     assert min(far) >= 1
 
 
+@pytest.mark.parametrize("D", [2, 5, 6, 12])
+def test_the_gate_is_ms_ucbs_bound(D: int) -> None:
+    """The certificate's numbers again, from a process and the theory's formulas by themselves."""
+    opt = run(Anchored(insurance=0.5, surrogate=KNOWN), 25, D=D)
+    length, amplitude, noise = KNOWN.known or (0.0, 0.0, 0.0)
+    hyper = Hyperparameters(Matern52(), np.array(length), amplitude, noise)
+    X = np.array([t.x for t in opt.trials])
+    y = -np.array([t.value for t in opt.trials])
+    d = min(5, D)
+    for t in opt.trials[5:]:
+        mean, var = GaussianProcess.from_data(hyper, X[: t.id], y[: t.id]).posterior(t.x[None, :])
+        step = t.info["t"]
+        slices = 1 if d == D else step
+        published = gp_ucb_beta(step, D) if d == D else corrected_beta(step, D, d, slices)
+        assert t.info["slices"] == slices
+        assert t.info["beta"] == pytest.approx(published)
+        assert t.info["ucb"] == pytest.approx(
+            float(mean[0] + math.sqrt(published * var[0])), rel=1e-6
+        )
+
+
 def test_with_fewer_points_than_coordinates_a_bound_is_climbed() -> None:
     infos = [t.info for t in run(Anchored(0.0, surrogate=KNOWN), 25, D=12).trials[5:]]
     few = [info for info in infos if info["observations"] < 12]
@@ -436,10 +459,10 @@ def test_with_fewer_points_than_coordinates_a_bound_is_climbed() -> None:
 
 def test_what_is_climbed_depends_on_how_many_points_there_are() -> None:
     gp = process(40, n=20)
-    assert _acquisition(gp, 0.3, 0, False) == UCB(KAPPA[0] ** 2)
-    assert _acquisition(gp, 0.3, 10_000, False) == UCB(KAPPA[1] ** 2)
-    assert _acquisition(gp, 0.3, 0, True) == LogEI(0.3)
-    assert _acquisition(process(20, n=20), 0.3, 0, False) == LogEI(0.3)
+    assert usual(gp, 0.3, 0, False) == UCB(KAPPA[0] ** 2)
+    assert usual(gp, 0.3, 10_000, False) == UCB(KAPPA[1] ** 2)
+    assert usual(gp, 0.3, 0, True) == LogEI(0.3)
+    assert usual(process(20, n=20), 0.3, 0, False) == LogEI(0.3)
 
 
 def test_changed_counts_against_the_best_point() -> None:
@@ -465,6 +488,13 @@ def test_a_guarantee_that_holds() -> None:
 def test_what_stands_in_its_way() -> None:
     assert "fitted" in of_strategy(Anchored(), 6).unmet[0]
     assert of_strategy(Anchored(insurance=0.0, surrogate=KNOWN), 6).statement is None
+
+
+def test_in_few_dimensions_the_guarantee_is_gp_ucbs() -> None:
+    strategy = Anchored(insurance=0.25, surrogate=KNOWN)
+    assert "Srinivas" in str(strategy.guarantee(5))
+    assert "Theorem 1" in str(strategy.guarantee(6))
+    assert run(strategy, 20, D=3).guarantee.holds
 
 
 def test_steps_that_are_not_insured_do_not_count_against_it() -> None:
@@ -555,6 +585,22 @@ def test_values_of_any_scale_give_the_same_run(scale: float) -> None:
         return np.asarray(result.x_iters)
 
     np.testing.assert_allclose(points(1.0), points(scale), atol=1e-6)
+
+
+@pytest.mark.parametrize("count", [1, 12])
+def test_where_most_of_the_box_fails_the_search_stays_where_it_works(count: int) -> None:
+    """A box of side 2 in twenty dimensions, of which a ball of radius 1 works."""
+    rng = np.random.default_rng(0)
+    x0 = np.clip(0.3 + 0.134 * rng.standard_normal((count, 20)), -1.0, 1.0)
+    y0 = [bowl(x) for x in x0]
+
+    def f(x: Host) -> float | None:
+        return bowl(x) if bowl(x) < 1.0 else None
+
+    assert max(y0) < 1.0
+    result: Any = minimize(f, [(-1.0, 1.0)] * 20, 60, seed=0, x0=x0, y0=y0, progress=False)
+    assert result.fun < 0.1 * min(y0)
+    assert sum(t.state == "failed" for t in result.trials) < 25
 
 
 def test_a_penalty_in_a_part_of_the_box_does_no_harm() -> None:

@@ -57,7 +57,7 @@ LAYERS = [
     "__main__",
 ]
 
-SHARED = ("protocol", "inner", "guarantee", "attempts")  # what strategies have in common
+SHARED = ("protocol", "inner", "guarantee", "choice", "attempts")  # what strategies have in common
 
 
 def layer_of(path: Path) -> str:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from helpers import bowl, make_hyper
 from transect import Anchored, Optimizer, Surrogate
 from transect._array import Host
+from transect.problems import rastrigin
 from transect.strategies import attempts
 from transect.strategies.attempts import (
     EVERYTHING,
@@ -21,10 +22,11 @@ from transect.strategies.attempts import (
     PATIENCE,
     POINTS,
     REDRAWN,
+    Attempt,
     is_over,
     known_to,
-    next_to,
     noise_share,
+    to_begin,
 )
 from transect.strategies.protocol import History
 
@@ -63,25 +65,25 @@ def test_an_attempt_is_over_when_it_gains_nothing(
     y[-PATIENCE + 5] = best + gain * least
     y[-PATIENCE - 5] = np.nan
     history = told(scale * y, 2 * PATIENCE)
-    assert is_over(1, history, 0.0, math.inf) == (gain < 1.0)
-    assert not is_over(1, told(scale * y, 2 * PATIENCE - 1), 0.0, math.inf)
-    assert not is_over(2, history, 0.0, math.inf)
+    assert is_over(Attempt(1), history, 0.0, math.inf) == (gain < 1.0)
+    assert not is_over(Attempt(1), told(scale * y, 2 * PATIENCE - 1), 0.0, math.inf)
+    assert not is_over(Attempt(2), history, 0.0, math.inf)
     for left in (2 * PATIENCE, 2 * PATIENCE - 1):
-        assert is_over(1, history, 0.0, left) == (gain < 1.0 and left >= 2 * PATIENCE)
+        assert is_over(Attempt(1), history, 0.0, left) == (gain < 1.0 and left >= 2 * PATIENCE)
 
 
 def test_an_attempt_has_more_time_in_many_dimensions() -> None:
     y = np.zeros(2 * PATIENCE + 20)
     y[20] = 1.0
-    assert is_over(1, told(y, 2 * PATIENCE, D=2 * PATIENCE), 0.0, math.inf)
-    assert not is_over(1, told(y, 2 * PATIENCE, D=2 * PATIENCE + 2), 0.0, math.inf)
+    assert is_over(Attempt(1), told(y, 2 * PATIENCE, D=2 * PATIENCE), 0.0, math.inf)
+    assert not is_over(Attempt(1), told(y, 2 * PATIENCE, D=2 * PATIENCE + 2), 0.0, math.inf)
 
 
 def test_where_the_best_value_may_be_luck_no_attempt_is_over() -> None:
     y = np.zeros(2 * PATIENCE + 20)
     y[20] = 1.0
     for noise, over in ((0.19, True), (0.21, False)):
-        assert is_over(1, told(y, 2 * PATIENCE), noise, math.inf) == over
+        assert is_over(Attempt(1), told(y, 2 * PATIENCE), noise, math.inf) == over
 
 
 @pytest.mark.parametrize(("amplitude", "share"), [(0.3, 0.25), (0.9, 0.1), (5.0, 0.1)])
@@ -103,11 +105,11 @@ def test_no_attempt_begins_in_a_run_that_is_mostly_noise() -> None:
 
 def test_an_attempt_in_which_all_failed_goes_on() -> None:
     y = np.full(2 * PATIENCE + 20, np.nan)
-    assert not is_over(1, told(y, 2 * PATIENCE), 0.0, math.inf)
+    assert not is_over(Attempt(1), told(y, 2 * PATIENCE), 0.0, math.inf)
     y[-1] = 1.0
-    assert not is_over(1, told(y, 2 * PATIENCE), 0.0, math.inf)
+    assert not is_over(Attempt(1), told(y, 2 * PATIENCE), 0.0, math.inf)
     y[30:60] = np.linspace(0.0, 1.0, 30)  # later than the points it began with
-    assert is_over(1, told(y, 2 * PATIENCE), 0.0, math.inf)
+    assert is_over(Attempt(1), told(y, 2 * PATIENCE), 0.0, math.inf)
 
 
 def test_a_better_point_of_the_users_ends_no_attempt() -> None:
@@ -117,7 +119,7 @@ def test_a_better_point_of_the_users_ends_no_attempt() -> None:
         known = replace(
             history, X=np.zeros((len(y) + 1, 3)), y=np.append(y, value), infos=[*history.infos, {}]
         )
-        assert not is_over(1, known, 0.0, math.inf)
+        assert not is_over(Attempt(1), known, 0.0, math.inf)
 
 
 @given(D=st.integers(1, 300), seed=st.integers(0, 100))
@@ -125,7 +127,7 @@ def test_a_better_point_of_the_users_ends_no_attempt() -> None:
 def test_an_attempt_begins_next_to_the_best_point(D: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     best = rng.uniform(-1.0, 1.0, D)
-    points = np.array([next_to(best, rng) for _ in range(200)])
+    points = np.array([to_begin(Attempt(2), best, 0, rng)[0] for _ in range(200)])
     redrawn = points != best
     assert np.all(np.abs(points) <= 1.0)
     assert np.all(np.any(redrawn, axis=1))
@@ -141,17 +143,18 @@ def test_what_an_attempt_knows() -> None:
     )
     for attempt, rows, flying in (
         (EVERYTHING, [*range(9)], [9, 10]),
-        (1, [0, 1, 2, 4, 5, 8], [9, 10]),
-        (2, [3, 5, 6, 8], [9, 10]),
-        (4, [], [9, 10]),
+        (Attempt(1), [0, 1, 2, 4, 5, 8], [9, 10]),
+        (Attempt(2), [3, 5, 6, 8], [9, 10]),
+        (Attempt(3, close=True), [6, 7, 8], [9, 10]),
+        (Attempt(4), [], [9, 10]),
     ):
         known = known_to(attempt, history)
         assert known.y.tolist() == known.X[:, 0].tolist() == rows
         assert known.pending[:, 0].tolist() == flying
         assert list(known.infos) == [infos[i] for i in rows]
     only = History(history.X[:3], history.y[:3], history.pending[:1], infos[:3], [{}])
-    assert known_to(1, only) is only
-    assert len(known_to(2, only).y) == 0
+    assert known_to(Attempt(1), only) is only
+    assert len(known_to(Attempt(2), only).y) == 0
 
 
 @pytest.fixture
@@ -183,7 +186,8 @@ def test_an_attempt_goes_by_its_own_points_and_insured_steps_by_all() -> None:
     assert max(of) >= 3
     for i, t in enumerate(trials[5:], start=5):
         if t.info["family"] != "restart":
-            known = i if t.info["insured"] else of[:i].count(of[i])
+            first = of.index(of[i]) if of[i] > 1 else 0
+            known = i if t.info["insured"] else of[:i].count(of[i]) + of[first:i].count(0)
             assert t.info["observations"] == known
 
 
@@ -213,7 +217,9 @@ def test_insured_steps_are_by_all_evaluations_in_every_attempt() -> None:
     opt = run(Anchored(insurance=0.25, surrogate=KNOWN), 60)
     infos = [t.info for t in opt.trials[5:]]
     assert max(info["attempt"] for info in infos) > 1
-    assert all(info["observations"] == info["told"] for info in infos if info["insured"])
+    insured = [info for info in infos if info["insured"]]
+    assert all(info["observations"] == info["told"] for info in insured)
+    assert {info["attempt"] for info in insured} == {0, 1}  # none's, once there are several
     assert opt.guarantee.holds
 
 
@@ -275,3 +281,97 @@ def test_values_told_at_once_are_no_attempt() -> None:
         trial = opt.ask()
         assert trial.info["attempt"] == 1
         opt.tell(trial, bowl(trial.x))
+
+
+# --- attempts close to the best point -------------------------------------------------------------
+
+
+@pytest.fixture
+def wary(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempts, "LOST", 12)
+    monkeypatch.setattr(attempts, "IN_VAIN", 8)
+
+
+def noisy_run(f: Any, steps: int = 150) -> Optimizer:
+    box = f.box if hasattr(f, "box") else [(-1.0, 1.0)] * 12
+    opt = Optimizer(box, Anchored(0.0), seed=1, n_init=20, max_evals=200)
+    for _ in range(steps):
+        trial = opt.ask()
+        opt.tell(trial, f(trial.x))
+    return opt
+
+
+@given(
+    D=st.integers(1, 60),
+    n=st.integers(1, 90),
+    failed=st.integers(0, 60),
+    noise=st.sampled_from([0.01, 0.12, 0.5]),
+)
+@settings(max_examples=50, deadline=None)
+def test_lost_is_who_only_fails_where_noise_is_seen(
+    D: int, n: int, failed: int, noise: float
+) -> None:
+    n = max(n, failed + 1)
+    y = np.append(np.arange(n - failed, dtype=np.float64), -np.ones(failed))
+    infos = [{"family": "moves", "insured": False}] * n
+    known = History(np.zeros((n, D)), y, np.empty((0, D)), infos)
+    hyper = replace(make_hyper(noise=noise), amplitude=1.0 - noise)
+    lost = n >= D and noise > 0.1 and failed >= attempts.LOST
+    assert attempts.is_lost(known, hyper) == lost
+
+
+def test_looks_come_closer() -> None:
+    rng = np.random.default_rng(0)
+    best = np.full(400, 0.2)
+    for asked in range(attempts.LOOKS):
+        x, name = to_begin(Attempt(2, close=True), best, asked, rng)
+        assert name == "look"
+        assert np.std(x - best) == pytest.approx(attempts.LOOK / 2**asked, rel=0.2)
+    assert np.all(np.abs(to_begin(Attempt(2, close=True), np.ones(400), 0, rng)[0]) <= 1.0)
+
+
+@pytest.mark.usefixtures("wary")
+def test_where_noise_may_be_ripples_an_attempt_begins_close_to_the_best_point() -> None:
+    """Rastrigin's function, whose ripples are most of what there is to see."""
+    gains = []
+    for seed in (0, 2, 4, 5):
+        f = rastrigin(12, shift=0.8, shift_seed=seed)
+        trials = noisy_run(f, 130).trials
+        of = [t.info.get("attempt", 1) for t in trials]
+        first = next((i for i, t in enumerate(trials) if t.info.get("close")), None)
+        if first is None:
+            continue
+        best = min(trials[:first], key=lambda t: f(t.x))
+        own = [t for t in trials if t.info.get("attempt") == of[first]]
+        families = [t.info["family"] for t in own]
+        assert families[: attempts.LOOKS] == ["look"] * attempts.LOOKS
+        assert "look" not in families[attempts.LOOKS :]
+        assert all(np.max(np.abs(t.x - best.x)) < 0.5 * 5.12 for t in own[: attempts.LOOKS])
+        for i, t in enumerate(own[attempts.LOOKS :], start=attempts.LOOKS):
+            assert t.info["observations"] == i + 1  # its own points, and the best one
+        gains.append(min(f(t.x) for t in own) / f(best.x))
+    assert len(gains) >= 2
+    assert np.median(gains) < 0.6
+
+
+@pytest.mark.usefixtures("wary")
+def test_such_an_attempt_gives_up_and_no_other_looks_at_the_same_point() -> None:
+    rng = np.random.default_rng(0)
+    trials = noisy_run(lambda x: 1.0 + float(rng.standard_normal())).trials
+    values = [math.inf if t.value is None else t.value for t in trials]
+    of = [t.info.get("attempt", 1) for t in trials]
+    assert max(of) > 1
+    for attempt in range(2, max(of) + 1):
+        first = of.index(attempt)
+        earlier = of.index(attempt - 1) if attempt > 2 else 0
+        assert int(np.argmin(values[:first])) >= earlier  # somewhere new
+        own = [i for i, a in enumerate(of) if a == attempt]
+        climbs = own[attempts.LOOKS :]
+        least = np.minimum.accumulate([values[i] for i in [int(np.argmin(values[:first])), *own]])
+        won = np.flatnonzero(np.diff(least) < 0.0)
+        until = attempts.LOOKS + attempts.IN_VAIN + (1 + won[-1] if len(won) else 0)
+        assert len(climbs) <= until
+
+
+def test_without_noise_nobody_looks_close() -> None:
+    assert not any(t.info.get("close") for t in noisy_run(bowl).trials)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from transect import (
     GPUCB,
@@ -115,6 +116,53 @@ def test_a_run_of_several_attempts_killed_now_and_then(
         with pytest.raises(Killed):
             run(tmp_path / "run.db", strategy, f)
     same(run(tmp_path / "run.db", strategy, f), whole)
+    assert "bit for bit" not in caplog.text
+
+
+def test_a_run_with_looks_killed_now_and_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Attempts close to the best point: killed before, between and after their looks."""
+    monkeypatch.setattr(attempts, "LOST", 5)
+    monkeypatch.setattr(attempts, "IN_VAIN", 5)
+    monkeypatch.setattr(attempts, "NOISY", 0.0)
+    strategy = Anchored(insurance=0.1)
+    whole = run(tmp_path / "whole.db", strategy, Objective())
+    looks = [i for i, t in enumerate(whole.trials) if t.info.get("family") == "look"]
+    assert len(looks) >= attempts.LOOKS
+    last = looks[attempts.LOOKS - 1]
+    f = Objective(killed_at=tuple(i + k for k, i in enumerate((looks[0], looks[2], last + 4), 1)))
+    for _ in f.killed_at:
+        with pytest.raises(Killed):
+            run(tmp_path / "run.db", strategy, f)
+    same(run(tmp_path / "run.db", strategy, f), whole)
+    assert "bit for bit" not in caplog.text
+
+
+def test_a_long_run_is_resumed_bit_for_bit(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """From some 130 points on, factors come out otherwise on another number of threads."""
+
+    def f(x: Any) -> float:
+        return float(np.sum((x - 0.3) ** 2) + np.sum(np.cos(5.0 * x)))
+
+    def stopped_at(evals: int) -> Any:
+        def callback(result: Any) -> None:
+            if result.nfev >= evals:
+                raise StopIteration
+
+        return callback
+
+    options: dict[str, Any] = {"seed": 1, "progress": False}
+    box = [(-1.0, 1.0)] * 20
+    with threadpool_limits(2, user_api="blas"):  # as users have it
+        whole = minimize(f, box, 160, callback=stopped_at(156), **options)
+        for evals in (143, 150, 156):
+            again = minimize(
+                f, box, 160, callback=stopped_at(evals), journal=tmp_path / "1.db", **options
+            )
+    np.testing.assert_array_equal(again.x_iters, whole.x_iters)
     assert "bit for bit" not in caplog.text
 
 
@@ -329,7 +377,7 @@ def test_the_journal_of_another_run(tmp_path: Path, change: dict[str, Any], said
     before = path.read_bytes()
     with pytest.raises(ValueError, match=said):
         run(path, **{"strategy": GPUCB(), "f": Objective(), **change})
-    with pytest.raises(ValueError, match="bounds"):
+    with pytest.raises(ValueError, match=r"bounds\[0\] \[-2.0, 3.0\], not \[-2.0, 2.0\]"):
         minimize(Objective(), [(-2.0, 2.0)] * 7, 9, GPUCB(), n_init=8, journal=path)
     assert path.read_bytes() == before
 

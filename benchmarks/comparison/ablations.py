@@ -15,7 +15,7 @@ from unittest.mock import patch
 from transect import MSUCB, Anchored, anchors, likelihood
 from transect._array import Host
 from transect.acquisition import UCB, LogEI
-from transect.strategies import Strategy
+from transect.strategies import Strategy, attempts, choice
 from transect.strategies import anchored as steps
 
 from .method import Start
@@ -70,12 +70,12 @@ def _improvement(gp: Any, best: float, *_: Any) -> LogEI:
 
 
 def _bound(gp: Any, best: float, t: int, in_flight: bool) -> UCB:
-    return steps._bound(t)
+    return choice.bound(t)
 
 
 def _otherwise(far: bool, random: bool) -> Callable[..., tuple[float, float]]:
     """Far climbs and random steps as often as they are made, or never."""
-    usual = steps._otherwise
+    usual = choice.otherwise
 
     def shares(gp: Any, climbs: Any) -> tuple[float, float]:
         far_climbs, random_steps = usual(gp, climbs)
@@ -108,10 +108,14 @@ ABLATIONS: Mapping[str, Variant] = {
         "trust region, halved by ten failures", search_anchored=in_trust_region(lambda D: 10)
     ),
     # what it climbs
-    "improvement": _step("expected improvement always", _acquisition=_improvement),
-    "bound": _step("the bound μ + κσ always", _acquisition=_bound),
-    "no-far": _step("no far climbs", _otherwise=_otherwise(far=False, random=True)),
-    "no-random": _step("no random steps", _otherwise=_otherwise(far=True, random=False)),
+    "improvement": _step("expected improvement always", usual=_improvement),
+    "bound": _step("the bound μ + κσ always", usual=_bound),
+    "no-far": _step("no far climbs", otherwise=_otherwise(far=False, random=True)),
+    "no-looks": Variant(
+        "no attempts close to the best point",
+        instead={f"{attempts.__name__}.is_lost": lambda known, hyper: False},
+    ),
+    "no-random": _step("no random steps", otherwise=_otherwise(far=True, random=False)),
     "insured-0": _insured(0.0),
     "insured-20": _insured(0.2),
     # the model

@@ -40,8 +40,8 @@ values are to be minimised.
 `centre` is a (1+1) evolution strategy from the middle of the box, `pycma` CMA-ES with a first step
 of 0.4, `pycma-small` of 0.1, `optuna-gp` and `optuna-tpe` are Optuna's samplers, `turbo` is
 TuRBO-1 after its paper, `botorch` is SingleTaskGP with LogEI. *At least* is the lower end of a 95 %
-interval, by bootstrap over the tasks. Times are of runs beside others, and of BoTorch, TuRBO-1 and
-GPSampler where they ran without closed forms: RESULTS.md has times of one run alone."""
+interval, by bootstrap over the tasks. Times are of runs beside others; those of BoTorch, TuRBO-1
+and GPSampler ran in closed forms and are not timed: RESULTS.md has times of one run alone."""
 
 Groups = Mapping[str, Sequence[str]]
 
@@ -94,16 +94,16 @@ def _rank(summary: Summary, method: str, methods: Sequence[str], evals: int) -> 
 
 
 def _wins(summary: Summary, judged: str, evals: int) -> str:
-    groups = {"all tasks": summary.tasks, **_groups(summary)}
+    parts_of = {"all tasks": summary.tasks, **groups(summary)}
     rows = []
     for rival in summary.methods:
-        rates = [wins(summary, judged, rival, evals, tasks) for tasks in groups.values()]
+        rates = [wins(summary, judged, rival, evals, tasks) for tasks in parts_of.values()]
         if rival != judged and rates[0].pairs:
             least = wins_at_least(summary, judged, rival, evals, summary.tasks)
             everywhere, *parts = (_rate(rate, percent) for rate in rates)
             rows.append([rival, everywhere, _number(least, percent), *parts])
     title = f"Runs that {judged} wins at {evals} evaluations, against"
-    everywhere, *names = groups
+    everywhere, *names = parts_of
     return _part(title, ["rival", everywhere, "at least", *names], rows)
 
 
@@ -125,14 +125,14 @@ def _not_first(summary: Summary, judged: str, evals: int) -> str:
     return _part(title, header, rows)
 
 
-def _groups(summary: Summary) -> Groups:
+def groups(summary: Summary) -> Groups:
     """The synthetic and the unseen tasks by size, then the others."""
-    groups: dict[str, list[str]] = {}
+    found: dict[str, list[str]] = {}
     for name in summary.tasks:
         task = EVERY_TASK[name]
         by_size = "shift" in task.options or name in UNSEEN_TASKS
-        groups.setdefault(f"D = {task.D}" if by_size else "others", []).append(name)
-    return groups
+        found.setdefault(f"D = {task.D}" if by_size else "others", []).append(name)
+    return found
 
 
 def _seconds(summary: Summary) -> str:
@@ -147,7 +147,8 @@ def _seconds(summary: Summary) -> str:
                 if key.method == method and EVERY_TASK[key.task].D == D and not np.isnan(seconds)
             ]
             cells.append(_time(statistics.median(times)) if times else NOTHING)
-        rows.append([method, *cells])
+        if set(cells) != {NOTHING}:
+            rows.append([method, *cells])
     title = f"Time of a suggestion, one thread, around {JUDGED_AT} evaluations"
     return _part(title, ["method", *(f"D = {D}" for D in sizes)], rows)
 

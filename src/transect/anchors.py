@@ -1,11 +1,8 @@
 """Search through anchors: an acquisition maximised on subspaces through the best points.
 
 In many dimensions good points are near good points. Candidates are drawn on slices through a
-few anchors, and anywhere; the best of both climb in all D coordinates.
-
-A climb goes as far as the model lets it, which is not far while the model knows little of
-D coordinates. Steps of an evolution strategy are as long as steps have paid lately; the
-model only chooses among them.
+few anchors, and anywhere; the best of both climb in all D coordinates. Or they are random steps
+from one point, of which the model only chooses the best.
 """
 
 from __future__ import annotations
@@ -33,13 +30,8 @@ STARTS, FINALISTS = 2, 2  # candidates of a family that climb a little; of all, 
 SHORT, LONG = 10, 100  # rounds of the two climbs, at most
 WORTHWHILE = 1e-4  # relative gain that one more round must promise: the rest is some 1e-3
 OFFSPRING = 256  # random steps from the best point, of which the best is taken
-FIRST_STEP, LONGEST = 0.2, 1.0  # standard deviation of their coordinates, of a box side of 2
-GROWTH = 1.22  # of that after a success; four failures undo it (the one-fifth rule)
-SHORTEST = 1e-5  # a smaller one is the first again: with noise every step may fail
 DRAWN = 300.0  # multiplications that drawing a coordinate of a candidate takes as long as
 PASS = 8  # points that take as long as reading the data once, however few there are
-NOISY = 0.1  # of a model's variance: with so much of it noise, climbs are not to be trusted
-LATELY = 10  # climbs that tell whether they succeed
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,54 +132,6 @@ def affordable(gp: GaussianProcess, count: int, deadline: float | None) -> int:
     n, D = gp.n, gp.X.shape[1]
     allowed = left(deadline) / machine().seconds(n * (n + D) + DRAWN * D)
     return max(1, min(count, int(allowed - PASS)))
-
-
-def step_size(steps: Sequence[tuple[float | None, float]]) -> float:
-    """The next σ, from the values of a run in their order, each with the σ that led to it.
-
-    None where a point was found otherwise: it counts as what a step has to surpass.
-    """
-    sigma, best = FIRST_STEP, -math.inf
-    for tried, value in steps:
-        if tried is not None:
-            factor = GROWTH if value > best else GROWTH**-0.25
-            sigma = min(LONGEST, tried * factor)
-            sigma = FIRST_STEP if sigma < SHORTEST else sigma
-        if value > best:  # never of a failure's nan
-            best = value
-    return sigma
-
-
-def all_failed(climbs: Sequence[bool]) -> bool:
-    """Whether none of the latest climbs led to a success."""
-    lately = climbs[-LATELY:]
-    return len(lately) == LATELY and not any(lately)
-
-
-def doubt(gp: GaussianProcess, climbs: Sequence[bool]) -> float:
-    """How much of what the model sees is noise to it, 0 to 1, and how little it is of use.
-
-    What cannot be explained by the points' places counts as noise. Climbs then stay close to
-    the best points, where noise is all that there is to see, and learn nothing. ``climbs``: which
-    ones led to a success.
-    """
-    hyper = gp.hyper
-    noise = hyper.noise / (hyper.noise + hyper.amplitude)
-    lately = climbs[-LATELY:]
-    success = sum(lately) / len(lately) if lately else 0.0
-    return float(min(1.0, noise / NOISY) * (1.0 - success) ** 4)
-
-
-def parent(gp: GaussianProcess) -> Host:
-    """The point (D,) to step from: the best value seen where the model thinks highly of it.
-
-    What the model takes for noise may be there: of points that it cannot tell apart, their
-    values decide.
-    """
-    mean, seen = to_host(gp.smoothed), to_host(gp.y)
-    as_good = mean >= np.max(mean) - math.sqrt(gp.hyper.noise)
-    x: Host = to_host(gp.X)[np.argmax(np.where(as_good, seen, -np.inf))]
-    return x
 
 
 def best_points(gp: GaussianProcess, count: int = ANCHORS) -> tuple[Host, float]:

@@ -181,7 +181,8 @@ class Processes:
 class OnExecutor:
     """Futures of an executor: of concurrent.futures, Dask, mpi4py or loky.
 
-    ``executor`` may be a function that makes one: then, when it breaks, another is made.
+    ``executor`` may be a function that makes one: then, when it breaks, another is made. It takes
+    evaluations in the order in which they are handed in, ``count`` at a time.
     """
 
     def __init__(
@@ -202,10 +203,11 @@ class OnExecutor:
             _must_pickle(f)
         self.f, self.executor, self.limit = f, executor, limit
         self.capacity = count or _size_of(executor)
-        self._flying: dict[Any, tuple[int, float]] = {}  # future: id, until
+        self._flying: dict[Any, int] = {}  # futures in their order, and their ids
+        self._until: dict[Any, float] = {}  # of those that have a worker
+        self._given_up: list[Any] = []  # futures that run on, and keep their workers
 
     def start(self, id: int, x: Host) -> None:
-        until = time.monotonic() + self.limit if self.limit else float("inf")
         try:
             future = self.executor.submit(self.f, x)
         except BrokenExecutor as error:
@@ -215,24 +217,36 @@ class OnExecutor:
                     f"({error}); executor=function, which makes one, would be called again"
                 ) from error
             self._retire()
-            self.executor = self._make()
+            self.executor, self._given_up = self._make(), []
             future = self.executor.submit(self.f, x)
-        self._flying[future] = id, until
+        self._flying[future] = id
 
     def finished(self) -> Mapping[int, Outcome]:
         found: dict[int, Outcome] = {}
         while not found:
-            soonest = min(until for _, until in self._flying.values()) - time.monotonic()
-            _wait(list(self._flying), None if soonest == float("inf") else max(0.0, soonest))
-            for future, (id, until) in list(self._flying.items()):
+            self._start_clocks()
+            soonest = min(self._until.values(), default=float("inf")) - time.monotonic()
+            timeout = None if soonest == float("inf") else max(0.0, soonest)
+            _wait([*self._flying, *self._given_up], timeout)
+            for future, id in list(self._flying.items()):
                 if future.done():
                     found[id] = _outcome_of_future(future)
-                elif time.monotonic() >= until:
-                    future.cancel()  # if it runs, it runs on: an executor cannot be told to stop it
+                elif time.monotonic() >= self._until.get(future, float("inf")):
+                    if not future.cancel():  # an executor cannot be told to stop it
+                        self._given_up.append(future)
                     found[id] = Outcome(error=f"took longer than {self.limit:g} s", late=True)
                 if id in found:
                     del self._flying[future]
+                    self._until.pop(future, None)
         return found
+
+    def _start_clocks(self) -> None:
+        """Of evaluations that a worker has come to: those that wait for one take no time."""
+        if self.limit is None:
+            return
+        self._given_up = [future for future in self._given_up if not future.done()]
+        for future in list(self._flying)[: max(0, self.capacity - len(self._given_up))]:
+            self._until.setdefault(future, time.monotonic() + self.limit)
 
     def close(self) -> None:
         for future in self._flying:

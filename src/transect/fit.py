@@ -8,7 +8,7 @@ extending the Cholesky factor in between.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._array import Host, to_device, to_host
-from ._checks import positive_number
+from ._checks import positive_number, whole_number
 from ._clock import late
 from ._threads import quiet_blas
 from .gp import VARIANCE_FLOOR, GaussianProcess, Hyperparameters
@@ -97,12 +97,13 @@ class Surrogate:
         if self.prior not in PRIORS:
             raise ValueError(f"prior must be one of {sorted(PRIORS)}, got {self.prior!r}")
         positive_number("noise_floor", self.noise_floor, below=1.0)
+        whole_number("refit_always", self.refit_always, 0)
         if positive_number("refit_growth", self.refit_growth) <= 1.0:
             raise ValueError(f"refit_growth must be greater than 1, got {self.refit_growth}")
         if self.clip is not None:
             positive_number("clip", self.clip)
         if self.known is not None:
-            if len(self.known) != 3:
+            if not isinstance(self.known, Sequence) or len(self.known) != 3:
                 raise ValueError(
                     f"known must be (length-scale, variance, noise variance), got {self.known!r}"
                 )
@@ -151,7 +152,11 @@ class Surrogate:
         u[~ok] = 0.0
         gp = grown(None if known is None else known.gp, hyper, X, u, base, device)
         if not np.all(ok):
+            if self.known is None:  # not the last fit's, which failures took no part in
+                gp = _with_mean(gp, _mean(gp, u, ok))
             u[~ok] = _stand_ins(gp, u, ok)
+            if self.known is None:  # where nothing is known, much fails if much has failed
+                gp = _with_mean(gp, _mean(gp, u, np.ones_like(ok)))
             gp = gp.with_values(to_device(u, device))
         sizes = () if known is None else known.sizes
         if not sizes or sizes[-1] < gp.n:
@@ -239,40 +244,61 @@ def _spread(rows: NDArray[np.intp], most: int) -> NDArray[np.intp]:
 def _stand_ins(gp: GaussianProcess, u: Host, ok: NDArray[np.bool_]) -> Host:
     """Values (f,) that failed points count with, in a process of all points and values u (n,).
 
-    A failure among successes says little about the function: it counts one standard
-    deviation below what is expected there. One among failures marks a region to leave: it
-    counts as the worst value seen. In between, by the cube of the share of failed neighbours.
+    A failure next to successes says little about the function: it counts one standard
+    deviation below what is expected there. One among failures, or where nothing is known to
+    work, marks a region to leave: it counts as the worst value seen. In between, by the cube of
+    the share of failed neighbours, or by how little is known of the place.
     """
-    mean, var = _without(gp, np.flatnonzero(~ok))
-    mild = mean - np.sqrt(var)
+    mean, var = _without(gp, u, ok)
+    best, worst = float(np.max(u[ok])), float(np.min(u[ok]))
+    worst = min(worst, best - math.sqrt(gp.hyper.amplitude))
+    mild = np.clip(np.minimum(mean, best) - np.sqrt(var), worst, None)
     X = to_host(gp.X / gp.hyper.lengthscale)
     sq = squared_distance(X[~ok], X)  # (f, n)
     nearest = np.argsort(sq, axis=1)[:, 1 : 1 + NEIGHBOURS]  # the first is the point itself
     share = np.mean(~ok[nearest], axis=1) if nearest.shape[1] else np.zeros(len(mild))
-    stand_ins: Host = mild + share**3 * np.minimum(0.0, np.min(u[ok]) - mild)
+    region = np.maximum(share, var / gp.hyper.amplitude) ** 3
+    stand_ins: Host = mild + np.clip(region, 0.0, 1.0) * (worst - mild)
     return stand_ins
 
 
-def _without(gp: GaussianProcess, out: NDArray[np.intp]) -> tuple[Host, Host]:
-    """Mean and variance (f,) of the function at the points ``out`` (f,), expected by the others.
+def _without(gp: GaussianProcess, u: Host, ok: NDArray[np.bool_]) -> tuple[Host, Host]:
+    """Mean and variance (f,) of the function at failed points, expected by the others' u (n,).
 
-    With Q = K⁻¹ these are y_F - Q_FF⁻¹ (Q(y - m))_F and the diagonal of Q_FF⁻¹ without noise,
-    whatever y_F (Rasmussen & Williams 2006, Sec. 5.4.2, for one point): O(n²f) where another
-    process of the others would take O(n³).
+    With Q = K⁻¹ these are m - Q_FF⁻¹ (Q(u - m))_F with u_F = m, and the diagonal of Q_FF⁻¹ without
+    noise (Rasmussen & Williams 2006, Sec. 5.4.2, for one point): O(n²f) where another process of
+    the others would take O(n³).
     """
-    L_inv, residual = to_host(gp.L_inv), to_host(gp.y) - gp.hyper.mean
-    Q_F = L_inv.T @ L_inv[:, out]  # (n, f)
-    inverse = np.linalg.inv(Q_F[out])
-    mean = gp.hyper.mean + residual[out] - inverse @ (Q_F.T @ residual)
-    amplitude = gp.hyper.amplitude
+    L_inv = to_host(gp.L_inv)
+    Q_F = L_inv.T @ L_inv[:, ~ok]  # (n, f)
+    inverse = np.linalg.inv(Q_F[~ok])
+    mean = gp.hyper.mean - inverse @ (Q_F.T @ np.where(ok, u - gp.hyper.mean, 0.0))
     var = np.diagonal(inverse) - (gp.hyper.noise + gp.jitter)
-    return mean, np.clip(var, VARIANCE_FLOOR * amplitude, None)
+    return mean, np.clip(var, VARIANCE_FLOOR * gp.hyper.amplitude, None)
+
+
+def _with_mean(gp: GaussianProcess, mean: float) -> GaussianProcess:
+    return replace(gp, hyper=replace(gp.hyper, mean=mean))
+
+
+def _mean(gp: GaussianProcess, u: Host, of: NDArray[np.bool_]) -> float:
+    """The likeliest mean of a process, by its values u (n,) at the points ``of`` (n,) alone.
+
+    1ᵀP⁻¹u / 1ᵀP⁻¹1, where the covariance P of those points has the inverse Q_OO - Q_OF Q_FF⁻¹ Q_FO.
+    """
+    L_inv = to_host(gp.L_inv)
+    both = np.stack([np.where(of, 1.0, 0.0), np.where(of, u, 0.0)], axis=1)  # (n, 2)
+    whitened = L_inv @ both
+    others = L_inv[:, ~of]  # (n, f)
+    left_out = others.T @ whitened  # (f, 2)
+    S = whitened.T @ whitened - left_out.T @ np.linalg.solve(others.T @ others, left_out)
+    return float(S[0, 1] / S[0, 0])
 
 
 def standardisation(y: Host) -> tuple[float, float]:
     """Mean and standard deviation of y (n,), safe for every finite value."""
     largest = float(np.max(np.abs(y)))
-    if largest < 1e-305:  # zeros, or so near the end of the number range that no digits are left
+    if largest < 1e-305:  # zeros, or so near the end of the number range that steps have no digits
         return 0.0, 1.0
     u = y / largest  # squares of 1e300 overflow, of 1e-300 vanish
     shift, spread = float(np.mean(u)), float(np.std(u))

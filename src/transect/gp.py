@@ -45,6 +45,15 @@ class Hyperparameters:
         """Prior covariance of latent values, from squared length-scaled distances."""
         return self.amplitude * self.kernel.value(sq)
 
+    def same_covariance(self, other: Hyperparameters) -> bool:
+        """Whether they are ``other``, but for the mean."""
+        rest = (self.kernel, self.amplitude, self.noise)
+        return self.lengthscale is other.lengthscale and rest == (
+            other.kernel,
+            other.amplitude,
+            other.noise,
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class GaussianProcess:

@@ -209,7 +209,7 @@ def _run(
                     flying.discard(id)
                     if outcome.lost and lost[id] < retries:
                         lost[id] += 1
-                        log.warning("evaluation %d is made again: %s", id, outcome.lost)
+                        log.warning("evaluation %d is made again: %s", id + 1, outcome.lost)
                         waiting.append(opt.trials[id])
                         continue
                     _record(opt, opt.trials[id], outcome)
@@ -335,7 +335,7 @@ def _record(opt: Optimizer, trial: Trial, outcome: Outcome) -> None:
             error = str(mistake)
     finished = opt.tell(trial, outcome.value) if error is None else opt.fail(trial, error)
     if finished.state == "failed":
-        log.warning("evaluation %d failed: %s", trial.id, finished.error)
+        log.warning("evaluation %d failed: %s", trial.id + 1, finished.error)
 
 
 def _check_objective(opt: Optimizer) -> None:

@@ -257,7 +257,7 @@ class Optimizer:
     def _instead_of(self, duplicate: Proposal, history: History, drawn: Host) -> Proposal:
         """A random point, of the step that proposed a known one."""
         fresh = self.strategy.initial(duplicate.state, history, drawn)
-        kept = ("t", "evaluations", "insured", "attempt")
+        kept = ("t", "evaluations", "insured", "attempt", "close")
         step = {key: duplicate.info[key] for key in kept if key in duplicate.info}
         return replace(fresh, info={**step, **fresh.info})
 
@@ -322,7 +322,7 @@ class Optimizer:
         names = IDENTITY if self.seed is None else (*IDENTITY, "seed")
         other = [name for name in names if mine[name] != theirs[name]]
         if other:
-            what = "; ".join(f"{n} {theirs[n]!r:.200}, not {mine[n]!r:.200}" for n in other)
+            what = "; ".join(_difference(n, theirs[n], mine[n]) for n in other)
             raise ValueError(
                 f"{self.journal} is of another run: {what}. Choose another name for this one"
             )
@@ -365,7 +365,8 @@ class Optimizer:
         recall = getattr(self.strategy, "recall", None)
         if run.memory is not None and recall and (timed or getattr(self.strategy, "exact", True)):
             first, memory = run.memory
-            self._state = recall(self._setting, memory, self._ledger.history(first))
+            with quiet_blas():  # as suggestions do: factors on several threads round otherwise
+                self._state = recall(self._setting, memory, self._ledger.history(first))
         same = True
         log.info("making %d suggestions again, to go on after them", len(run.entries) - first)
         for entry in run.entries[first:]:
@@ -389,6 +390,14 @@ def initial_points(max_evals: int | None) -> int:
 def _aim(limit: float | None) -> float | None:
     """Seconds to plan with: a little is kept for what is under way when they are over."""
     return None if limit is None else limit - min(0.1 * limit, KEPT)
+
+
+def _difference(name: str, theirs: Any, mine: Any) -> str:
+    """What a setting is in a journal, and what it is here; of long lists the first that differs."""
+    if isinstance(theirs, list) and isinstance(mine, list) and len(theirs) == len(mine):
+        i = next(i for i, pair in enumerate(zip(theirs, mine, strict=True)) if pair[0] != pair[1])
+        name, theirs, mine = f"{name}[{i}]", theirs[i], mine[i]
+    return f"{name} {theirs!r:.200}, not {mine!r:.200}"
 
 
 def _in_short(strategy: Any) -> str:

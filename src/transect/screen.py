@@ -108,7 +108,7 @@ class Screen:
         self._whole = False  # until the end: an exception on the way leaves half a table
         self.evaluations = 0
         crowded = self.per_slice > 1 and m * self.per_slice > 2 * self.candidates
-        rebuild = self.gp is None or gp.hyper is not self.gp.hyper or crowded
+        rebuild = self.gp is None or not gp.hyper.same_covariance(self.gp.hyper) or crowded
         if rebuild:
             self._restart(gp, m, acquisition)
         self.gp = gp

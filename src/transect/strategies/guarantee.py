@@ -55,14 +55,24 @@ def theorem_1(surrogate: Surrogate, beta: Any, delta: float) -> Guarantee:
     )
 
 
-def theorem_1_where_insured(surrogate: Surrogate, share: float, delta: float) -> Guarantee:
-    """Of a strategy that plays MS-UCB with the corrected β_t in a share of its steps."""
+def where_insured(surrogate: Surrogate, share: float, delta: float, whole: bool) -> Guarantee:
+    """Of a strategy that plays MS-UCB with the corrected β_t in a share of its steps.
+
+    ``whole``: with the box as its one slice, which is GP-UCB. Posterior variances at K of the steps
+    add up to no more than what K points can tell, since knowing others makes each smaller; so the
+    bound is that of K steps, but for β, which has grown with all of them.
+    """
     if not share:
         return Guarantee(None, ("no step is insured (insurance=0)",))
+    bound = (
+        "Srinivas et al. (2012), Theorem 2,"
+        if whole
+        else "Theorem 1, corrected (theory.corrected_regret_bound),"
+    )
     return Guarantee(
-        f"with probability {1.0 - delta:g} the regret of the insured suggestions together, "
-        f"{100.0 * share:g} % of all, is below the bound of Theorem 1, corrected "
-        "(theory.corrected_regret_bound), and so is that of the best point found",
+        f"with probability {1.0 - delta:g} the regret of the K insured suggestions together, "
+        f"{100.0 * share:g} % of all, is below the bound of {bound} for K steps with the last "
+        "step's β, and that of the best point found below a K-th of it",
         _changed(surrogate),
     )
 
