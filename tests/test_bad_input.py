@@ -483,6 +483,7 @@ AWKWARD: dict[str, Callable[[Point], float]] = {
     "huge": lambda x: 1e300 * bowl(x),
     "tiny": lambda x: 1e-300 * bowl(x),
     "huge and flat": lambda x: 1e300,
+    "as large as numbers get": lambda x: 1.7e308 if x[0] > 0.0 else -1.7e308,
     "far from zero": lambda x: 1e9 + 1e-3 * bowl(x),
     "mixed": mixed,
     "one outlier": lambda x: 1e12 if x[0] > 0.9 else bowl(x),

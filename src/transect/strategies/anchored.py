@@ -101,7 +101,7 @@ class _Gate:
         return {
             "ucb": belief.unscaled(ucb),
             "best_slice": belief.unscaled(self.value),
-            "margin": belief.model.scale * (ucb - self.value),
+            "margin": belief.unscaled_difference(ucb - self.value),
             "beta": self.bound.beta,
             "beta_kind": "corrected",
             "slices": self.slices,

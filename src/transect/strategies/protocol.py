@@ -10,6 +10,7 @@ are to be maximised: units and signs are the optimizer's business.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, TypeAlias
@@ -174,12 +175,21 @@ class Belief:
         return Belief(model, gp)
 
     def unscaled(self, u: float) -> float:
-        """A standardised value in the units of the maximised function."""
-        return self.model.shift + self.model.scale * u
+        """A standardised value in the units of the maximised function, where there are such."""
+        return _finite(self.model.shift + self.model.scale * u)
+
+    def unscaled_difference(self, u: float) -> float:
+        """The same of a difference of two."""
+        return _finite(self.model.scale * u)
 
     def unscaled_log(self, u: float) -> float:
         """The logarithm of a difference in those units, from that of a standardised one."""
         return math.log(self.model.scale) + u
+
+
+def _finite(value: float) -> float:
+    """The nearest number that is finite: beyond values of 1e308 a bound has none."""
+    return max(-sys.float_info.max, min(sys.float_info.max, value))
 
 
 def free_coordinates(d: int | None, D: int) -> int:
