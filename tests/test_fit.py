@@ -484,6 +484,17 @@ def test_constant_values(kernel: str, prior: str, value: float) -> None:
     assert model.scale > 0.0
 
 
+@both_scales
+def test_constant_values_up_to_rounding(ard: bool) -> None:
+    """They say nothing of how far a function reaches, or how much it varies."""
+    X, _ = make_data(12, 3)
+    y = np.where(np.arange(12) % 2, 1.8, np.nextafter(1.8, 2.0))
+    hyper = Surrogate(ard=ard).advance(None, X, y).gp.hyper
+    constant = Surrogate(ard=ard).advance(None, X, np.full(12, 1.8)).gp.hyper
+    assert (hyper.amplitude, hyper.noise) == (constant.amplitude, constant.noise)
+    np.testing.assert_array_equal(hyper.lengthscale, constant.lengthscale)
+
+
 @pytest.mark.parametrize("size", [1e300, 1e-300])
 @both_priors
 @both_scales

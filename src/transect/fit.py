@@ -39,6 +39,7 @@ ROUNDS, FEWER_ROUNDS = 60, 20  # of a climb, at most; and where they are expensi
 MOST_FITTED = 2000  # observations; more say little about hyper-parameters, for eight times the work
 EXPENSIVE = 5e8  # n² times length-scales; a tenth more data start from what is nearly right
 NEIGHBOURS = 4  # points next to a failed one that tell an accident from a region
+CONSTANT = 1e-9  # standardised values that differ by less are one value and its rounding
 WILD_VALUE = 5.0  # a value this many standard deviations out makes the old fit void
 
 
@@ -212,7 +213,7 @@ class Surrogate:
         priors = PRIORS[self.prior](D)
         size = D if self.ard else 1
         log_start = [math.log(c * math.sqrt(D)) for c in START_LENGTHSCALES]
-        if len(u) < 3 or float(np.ptp(u)) == 0.0:  # nothing to learn from
+        if len(u) < 3 or float(np.ptp(u)) < CONSTANT:  # nothing to learn from
             theta = np.array([log_start[1]] * size + [0.0, 0.0])
             return replace(_unpack(kernel, theta), noise=self.noise_floor)
 
