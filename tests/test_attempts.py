@@ -373,5 +373,38 @@ def test_such_an_attempt_gives_up_and_no_other_looks_at_the_same_point() -> None
         assert len(climbs) <= until
 
 
+@pytest.mark.usefixtures("wary")
+def test_an_attempt_whose_looks_all_fail_gives_up() -> None:
+    f = rastrigin(12, shift=0.8, shift_seed=2)
+    opt = Optimizer(f.box, Anchored(0.0), seed=1, n_init=20, max_evals=200)
+    for _ in range(150):
+        trial = opt.ask()
+        opt.tell(trial, None if trial.info.get("family") == "look" else f(trial.x))
+    of = [t.info.get("attempt", 1) for t in opt.trials]
+    assert max(of) > 1
+    for attempt in range(2, max(of) + 1):
+        asked = of.count(attempt)
+        assert asked == attempts.IN_VAIN or (attempt == max(of) and asked < attempts.IN_VAIN)
+
+
+@pytest.mark.usefixtures("wary")
+def test_looks_with_many_points_in_flight() -> None:
+    f = rastrigin(12, shift=0.8, shift_seed=2)
+    opt = Optimizer(f.box, Anchored(0.0), seed=1, n_init=20, max_evals=200)
+    flying = [opt.ask() for _ in range(12)]
+    for _ in range(150):
+        opt.tell(flying[0], f(flying[0].x))
+        flying = [*flying[1:], opt.ask()]
+    close = [t for t in opt.trials if t.info.get("close")]
+    assert close
+    first = close[0].info["attempt"]
+    own = [t for t in close if t.info["attempt"] == first]
+    looks = [t for t in own if t.info["family"] == "look"]
+    assert len(looks) >= attempts.LOOKS
+    for i, t in enumerate(own):
+        if "observations" in t.info:
+            assert i - 12 < t.info["observations"] - 1 <= i  # and the best point
+
+
 def test_without_noise_nobody_looks_close() -> None:
     assert not any(t.info.get("close") for t in noisy_run(bowl).trials)

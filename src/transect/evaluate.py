@@ -6,6 +6,7 @@ have come to their end from ``finished``. What goes wrong in one of them is its 
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import pickle
@@ -35,6 +36,8 @@ Objective = Callable[[Any], Any]
 KILLED = ("KilledWorker",)  # Dask's name for what others call a broken executor
 POLL = 0.05  # seconds between two looks at futures that cannot be waited for
 WATCH = 0.5  # seconds between two looks at whether the run is still there
+
+log = logging.getLogger("transect")
 
 
 @dataclass(frozen=True)
@@ -245,7 +248,10 @@ class OnExecutor:
         if self.limit is None:
             return
         self._given_up = [future for future in self._given_up if not future.done()]
-        for future in list(self._flying)[: max(0, self.capacity - len(self._given_up))]:
+        free = self.capacity - len(self._given_up)
+        if free <= 0:
+            log.warning("all workers are at evaluations that were given up; the run waits for one")
+        for future in list(self._flying)[: max(0, free)]:
             self._until.setdefault(future, time.monotonic() + self.limit)
 
     def close(self) -> None:

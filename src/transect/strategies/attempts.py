@@ -62,10 +62,9 @@ def turn(
     such values. ``left``: evaluations that the run may yet make.
     """
     best, known = best_attempt(history, latest), known_to(latest, history)
-    given_up = latest.close and all_failed(climbs_of(known), IN_VAIN)
-    going = best if given_up else latest
-    if given_up:
-        known = known_to(going, history)
+    going = latest
+    if has_given_up(latest, known):
+        going, known = best, known_to(best, history)
     if hyper := hypers.get(going.number):
         if going == best and is_lost(known, hyper) and _is_better(history, latest):
             new = Attempt(latest.number + 1, close=True)
@@ -127,6 +126,14 @@ def is_lost(known: History, hyper: Hyperparameters) -> bool:
     if len(known.y) < known.X.shape[1] or noise_of(hyper) < NOISY:
         return False
     return all_failed(climbs_of(known), LOST)
+
+
+def has_given_up(attempt: Attempt, known: History) -> bool:
+    """Whether one that is close to the best point has found nothing to climb, or nothing works."""
+    if not attempt.close:
+        return False
+    asked, worked = asked_for(attempt, known), np.isfinite(known.y[_own(attempt, known)])
+    return all_failed(climbs_of(known), IN_VAIN) or (asked >= IN_VAIN and not np.any(worked))
 
 
 def noise_share(hyper: Hyperparameters, standardised: bool) -> float:
