@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -289,3 +290,13 @@ def test_bounds_have_the_sign_of_the_values() -> None:
 def test_a_report_on_nothing_but_random_points() -> None:
     r = minimize(bowl, BOX, 3, "random", seed=0, n_init=3, progress=False)
     assert report(r).splitlines()[-1] == "No guarantee: no regret bound is known for random."
+
+
+def test_a_report_says_how_points_were_found() -> None:
+    result: Any = minimize(bowl, [(-1.0, 1.0)] * 6, 40, seed=0, progress=False)
+    families = [t.info["family"] for t in result.trials if "family" in t.info]
+    (line,) = [line for line in report(result).splitlines() if line.startswith("found as: ")]
+    said = {name: int(count) for count, name in re.findall(r"(\d+) (\w+)", line)}
+    assert said == {name: families.count(name) for name in families}
+    plain: Any = minimize(bowl, [(-1.0, 1.0)] * 6, 10, "random", seed=0, progress=False)
+    assert "found as" not in report(plain)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,7 @@ def _lines(settings: Mapping[str, Any], trials: Sequence[Trial], every: bool) ->
     found = [t for t in trials if "evaluations" in t.info]
     if found:
         yield _effort(found)
+        yield from _families(trials)
         yield ""
         yield from _table(found if every else _spread(found), sign)
     yield ""
@@ -95,6 +97,15 @@ def _effort(found: Sequence[Trial]) -> str:
         f"suggestions took {seconds.sum():.3g} s together, {1e3 * np.median(seconds):.3g} ms "
         f"mostly, {1e3 * seconds.max():.3g} ms at most; {evaluations:,} acquisition evaluations"
     )
+
+
+def _families(trials: Sequence[Trial]) -> Iterator[str]:
+    """How points were found, if their strategy says so."""
+    counts = Counter(t.info["family"] for t in trials if "family" in t.info)
+    if counts:
+        attempts = max(t.info.get("attempt", 1) for t in trials)
+        several = f"; in {attempts} attempts" if attempts > 1 else ""
+        yield f"found as: {_numbers([(n, name) for name, n in counts.most_common()])}{several}"
 
 
 def _spread(found: Sequence[Trial]) -> list[Trial]:
