@@ -100,6 +100,15 @@ def test_a_run_killed_now_and_then_is_the_run_that_was_not(
     assert "bit for bit" not in caplog.text
 
 
+def killed_before(folder: Path, strategy: Strategy, trials: tuple[int, ...]) -> Any:
+    """A run that is killed while it evaluates each of these, and taken up again."""
+    f = Objective(killed_at=tuple(i + k for k, i in enumerate(trials, 1)))
+    for _ in trials:
+        with pytest.raises(Killed):
+            run(folder / "run.db", strategy, f)
+    return run(folder / "run.db", strategy, f)
+
+
 def test_a_run_of_several_attempts_killed_now_and_then(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -111,11 +120,7 @@ def test_a_run_of_several_attempts_killed_now_and_then(
     assert len({whole.trials[i].info["attempt"] for i in began}) > 1
     # Before the first point of an attempt, after some, and in between at an insured step.
     insured = [i for i, t in enumerate(whole.trials) if t.info.get("insured") and i > began[0]]
-    f = Objective(killed_at=tuple(i + k for k, i in enumerate((began[0], began[3], insured[0]), 1)))
-    for _ in f.killed_at:
-        with pytest.raises(Killed):
-            run(tmp_path / "run.db", strategy, f)
-    same(run(tmp_path / "run.db", strategy, f), whole)
+    same(killed_before(tmp_path, strategy, (began[0], began[3], insured[0])), whole)
     assert "bit for bit" not in caplog.text
 
 
@@ -131,11 +136,7 @@ def test_a_run_with_looks_killed_now_and_then(
     looks = [i for i, t in enumerate(whole.trials) if t.info.get("family") == "look"]
     assert len(looks) >= attempts.LOOKS
     last = looks[attempts.LOOKS - 1]
-    f = Objective(killed_at=tuple(i + k for k, i in enumerate((looks[0], looks[2], last + 4), 1)))
-    for _ in f.killed_at:
-        with pytest.raises(Killed):
-            run(tmp_path / "run.db", strategy, f)
-    same(run(tmp_path / "run.db", strategy, f), whole)
+    same(killed_before(tmp_path, strategy, (looks[0], looks[2], last + 4)), whole)
     assert "bit for bit" not in caplog.text
 
 
